@@ -1,0 +1,160 @@
+"""A data directory as t2t-datagen leaves it, opened for training and decoding.
+
+    DATA_DIR/NAME/vocab.model             the vocabulary
+    DATA_DIR/NAME/train-00000.arrow ...   token shards, and so for dev and test
+    DATA_DIR/NAME/manifest.json           what all this was made from; written last, so data without it is unfinished
+
+A problem and its `_rev` share one folder, which holds the pairs unreversed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
+from t2tlite.data.token_store import TokenStore
+
+MANIFEST = "manifest.json"
+FORMAT = 1  # of the manifest and the shards; data of another format is made anew
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Dataset:
+    """The finished data of one problem.
+
+    Attributes:
+        folder: where it lies.
+        name: the problem's name, with `_rev` where reversed.
+        reverse: whether source and target are swapped against the files.
+        manifest: `manifest.json`. Per split: `pairs`, `source_tokens`, `target_tokens`, `longest_source`,
+            `longest_target` (tokens, end marks included; unreversed), `dropped` and `shards`.
+    """
+
+    folder: Path
+    name: str
+    reverse: bool
+    manifest: dict[str, Any]
+
+    @property
+    def vocabulary_path(self) -> Path:
+        """The vocabulary's file."""
+        return self.folder / self.manifest["vocabulary"]["file"]
+
+    @functools.cached_property
+    def encoder(self) -> SentencePieceEncoder:
+        """The vocabulary, loaded once."""
+        return open_encoder(self.vocabulary_path)
+
+    @property
+    def source_language(self) -> str:
+        """Language code of the sources; "" where the problem names none."""
+        return self.manifest["languages"]["target" if self.reverse else "source"]
+
+    @property
+    def target_language(self) -> str:
+        """Language code of the targets; "" where the problem names none."""
+        return self.manifest["languages"]["source" if self.reverse else "target"]
+
+    @property
+    def decode_defaults(self) -> dict[str, float]:
+        """How the problem is decoded unless asked otherwise: beam_size, alpha, extra_length."""
+        return dict(self.manifest["decode_defaults"])
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits there are."""
+        return tuple(self.manifest["splits"])
+
+    def store(self, split: str) -> TokenStore:
+        """The token ids of a split.
+
+        Raises:
+            ValueError: there is no such split, or a shard is damaged.
+            FileNotFoundError: a shard is missing.
+        """
+        if split not in self.manifest["splits"]:
+            raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {split!r}.")
+        shards = self.manifest["splits"][split]["shards"]
+        return TokenStore([self.folder / shard["file"] for shard in shards], self.reverse)
+
+
+def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Dataset:
+    """Opens the finished data of a problem, after checking that every file is there in its full size.
+
+    Args:
+        data_dir: what t2t-datagen was given as --data_dir.
+        problem_name: the problem's name, `_rev` or not; None for the only problem in `data_dir`.
+
+    Raises:
+        FileNotFoundError: there is no such data, or a file of it is missing.
+        ValueError: `data_dir` holds several problems and none was named, or a file is damaged.
+    """
+    data_dir = Path(data_dir)
+    finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))
+    if problem_name is None:
+        if not finished:
+            raise FileNotFoundError(
+                f"--data_dir must be a folder with data made by t2t-datagen. Received: {data_dir}, which has none. "
+                "Run t2t-datagen --problem=... first."
+            )
+        if len(finished) > 1:
+            raise ValueError(f"{data_dir} holds the data of several problems. Name one: {', '.join(finished)}.")
+        problem_name = finished[0]
+    base = problem_name.removesuffix("_rev")
+    if base not in finished:
+        others = f" Finished data there: {', '.join(finished)}." if finished else ""
+        raise FileNotFoundError(
+            f"There is no finished data of {problem_name} in {data_dir}.{others} Run t2t-datagen "
+            f"--problem={problem_name} --data_dir={data_dir} first; a run that was interrupted goes on."
+        )
+    folder = data_dir / base
+    manifest = read_manifest(folder)
+    check_files(folder, manifest)
+    return Dataset(folder, problem_name, problem_name != base, manifest)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest in `folder`.
+
+    Raises:
+        ValueError: it is no manifest of this format.
+        FileNotFoundError: there is none.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        found = manifest["format"]
+        manifest["vocabulary"]["file"], manifest["splits"], manifest["languages"], manifest["decode_defaults"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error!r}). Delete {folder} and run t2t-datagen again.") from error
+    if found != FORMAT:
+        raise ValueError(
+            f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. "
+            f"Delete {folder} and run t2t-datagen again."
+        )
+    return manifest
+
+
+def check_files(folder: Path, manifest: dict[str, Any]) -> None:
+    """Checks that the vocabulary and every shard are there in the size that the manifest states.
+
+    Raises:
+        FileNotFoundError: one is missing.
+        ValueError: one has another size.
+    """
+    entries = [manifest["vocabulary"]]
+    for split in manifest["splits"].values():
+        entries += split["shards"]
+    for entry in entries:
+        path = folder / entry["file"]
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")
+        if path.stat().st_size != entry["bytes"]:
+            raise ValueError(
+                f"{path} must have {entry['bytes']:,} bytes, as {MANIFEST} says. Received: "
+                f"{path.stat().st_size:,} bytes. Run t2t-datagen again."
+            )

@@ -1,0 +1,108 @@
+"""Multi-head attention, section 3.2.
+
+One function, `attend`, serves training and decoding. In training its queries are the T positions of a sequence; in
+beam search they are the M hypotheses of a sentence at one position, so that keys and values of the source are used
+by all hypotheses without a copy for each.
+"""
+
+# B batch, T query length, S key length, H heads, K and U size of a key and of a value in one head, D hidden size
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from t2tlite.layers.dropout import Dropout
+
+MASKED = -1e9  # added to a score: its weight becomes zero, also where every score of a row is masked
+
+
+class MultiHeadAttention(keras.layers.Layer):
+    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; the four projections have no bias, as in tensor2tensor.
+
+    Args:
+        hidden_size: D, width of input and output.
+        num_heads: H.
+        key_channels: H * K.
+        value_channels: H * U.
+        dropout: rate on the attention weights; the paper has none.
+    """
+
+    def __init__(
+        self, hidden_size: int, num_heads: int, key_channels: int, value_channels: int, dropout: float, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.key_size = key_channels // num_heads
+
+        def projection(channels: int, name: str) -> keras.layers.Dense:
+            return keras.layers.Dense(channels, use_bias=False, name=name, dtype=self.dtype_policy)
+
+        self.query = projection(key_channels, "query")
+        self.key = projection(key_channels, "key")
+        self.value = projection(value_channels, "value")
+        self.output_transform = projection(hidden_size, "output_transform")
+        self.weight_dropout = Dropout(dropout, name="weight_dropout", dtype=self.dtype_policy)
+
+    def call(self, x: Any, memory: Any, bias: Any, seed: Any = None) -> Any:
+        """Attends from `x` to `memory`.
+
+        Args:
+            x: [B, T, D].
+            memory: [B, S, D]; `x` itself for self-attention.
+            bias: float32, broadcast to [B, H, T, S]; 0 where a query may look, MASKED where not.
+            seed: int32 [2] for dropout, or None.
+
+        Returns:
+            [B, T, D].
+        """
+        keys, values = self.keys_values(memory)
+        return self.attend(x, keys, values, bias, seed)
+
+    def keys_values(self, memory: Any) -> tuple[Any, Any]:
+        """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
+        return self._split_heads(self.key(memory)), self._split_heads(self.value(memory))
+
+    def attend(self, x: Any, keys: Any, values: Any, bias: Any, seed: Any = None) -> Any:
+        """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
+        queries = self._split_heads(self.query(x)) * self.key_size**-0.5  # [B, H, T, K]
+        weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
+        weights = self.weight_dropout(weights, seed=seed)
+        heads = ops.matmul(weights, values)  # [B, H, T, U]
+        heads = ops.transpose(heads, (0, 2, 1, 3))  # [B, T, H, U]
+        length = ops.shape(heads)[1]
+        return self.output_transform(ops.reshape(heads, (-1, length, heads.shape[2] * heads.shape[3])))
+
+    def _split_heads(self, x: Any) -> Any:
+        """[B, T, H * K] -> [B, H, T, K]."""
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, x.shape[2] // self.num_heads))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+
+def attention_weights(queries: Any, keys: Any, bias: Any) -> Any:
+    """softmax(Q K^T + bias), equation (1); the scale 1/sqrt(d_k) is already on the queries.
+
+    Args:
+        queries: [B, H, T, K].
+        keys: [B, H, S, K].
+        bias: float32, broadcast to [B, H, T, S].
+
+    Returns:
+        [B, H, T, S], each row summing to one, in the queries' type; the softmax itself is float32.
+    """
+    scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [B, H, T, S]
+    return ops.cast(ops.softmax(ops.cast(scores, "float32") + bias, axis=-1), queries.dtype)
+
+
+def padding_bias(ids: Any, pad: int = 0) -> Any:
+    """int [B, S] -> float32 [B, 1, 1, S]: no query looks at padding."""
+    return ops.cast(ops.equal(ids, pad), "float32")[:, None, None, :] * MASKED
+
+
+def causal_bias(length: Any) -> Any:
+    """float32 [1, 1, T, T]: a position looks at itself and at earlier ones (section 3.2.3)."""
+    positions = ops.arange(length)
+    later = ops.cast(positions[None, :] > positions[:, None], "float32")
+    return later[None, None] * MASKED

@@ -1,0 +1,137 @@
+"""Problems and hparam sets by name.
+
+A problem is a class, an hparam set is a function without arguments; a decorator puts each under its name:
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class MyTask(Problem):            # known as "my_task"
+        '''One line that --registry_help prints.'''
+
+    @registry.register_hparams
+    def transformer_mine():           # known as "transformer_mine"
+        '''One line that --registry_help prints.'''
+        return dataclasses.replace(transformer_base(), num_heads=4)
+
+Names become objects in `t2tlite.bin` alone; the library is handed objects.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_problems: dict[str, type] = {}
+_hparams: dict[str, Callable[[], Any]] = {}
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of an error message: the known names nearest to `name`, or all of them where none is near."""
+    known = sorted(known)
+    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if near:
+        return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
+    return f"Known: {', '.join(known)}."
+
+
+def snake_case(name: str) -> str:
+    """`ParallelText` -> `parallel_text`; `WMTEnde` -> `wmt_ende`."""
+    name = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", name)
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
+
+
+def register_problem(cls: type[T]) -> type[T]:
+    """Registers a Problem class under its class name in snake case, and reversed under that name + `_rev`.
+
+    Raises:
+        ValueError: the name is taken, or ends in `_rev`, which is reserved for the reversed problem.
+    """
+    name = snake_case(cls.__name__)
+    if name.endswith("_rev"):
+        raise ValueError(f"A problem's name must not end in '_rev', which reverses a problem. Received: {name!r}.")
+    _add(_problems, name, cls, "problem")
+    return cls
+
+
+def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
+    """Registers a function that returns HParams, under its own name.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    _add(_hparams, function.__name__, function, "hparam set")
+    return function
+
+
+def problem(name: str, **options: Any) -> Any:
+    """The problem called `name`, or `name` without `_rev`, reversed.
+
+    Args:
+        name: a registered name, or one followed by `_rev`.
+        **options: values for the problem's fields, such as `vocab_size=8000`.
+
+    Raises:
+        ValueError: no such problem, or it has no such option.
+    """
+    base = name.removesuffix("_rev")
+    if base not in _problems:
+        raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())}")
+    cls = _problems[base]
+    fields = {field.name for field in dataclasses.fields(cls) if field.init} - {"reverse"}
+    for option in options:
+        if option not in fields:
+            raise ValueError(
+                f"Problem {base!r} has no option {option!r}. Its options: {', '.join(sorted(fields)) or 'none'}."
+            )
+    return cls(reverse=name != base, **options)
+
+
+def hparams(name: str) -> Any:
+    """The HParams of the set called `name`.
+
+    Raises:
+        ValueError: no such set.
+    """
+    if name not in _hparams:
+        raise ValueError(f"There is no hparam set {name!r}. {did_you_mean(name, _hparams)}")
+    return _hparams[name]()
+
+
+def list_problems() -> dict[str, str]:
+    """Every problem's name and one-line description, `_rev` names included."""
+    names = {}
+    for name, cls in sorted(_problems.items()):
+        names[name] = _first_line(cls)
+        names[f"{name}_rev"] = f"{name} with source and target swapped."
+    return names
+
+
+def list_hparams() -> dict[str, str]:
+    """Every hparam set's name and one-line description."""
+    return {name: _first_line(function) for name, function in sorted(_hparams.items())}
+
+
+def registry_help() -> str:
+    """What --registry_help prints: every problem and hparam set, a line each."""
+    lines = []
+    for title, entries in (("Problems", list_problems()), ("Hparam sets", list_hparams())):
+        width = max(map(len, entries), default=0)
+        lines += [f"{title}:", *(f"  {name:<{width}}  {text}" for name, text in entries.items()), ""]
+    return "\n".join(lines)
+
+
+def _add(table: dict[str, Any], name: str, item: Any, kind: str) -> None:
+    if name in table:
+        raise ValueError(
+            f"Each {kind} needs a name of its own. Received: {name!r} from {item.__module__}, "
+            f"already registered by {table[name].__module__}. Rename one of them."
+        )
+    table[name] = item
+
+
+def _first_line(item: Any) -> str:
+    return (item.__doc__ or "").strip().split("\n")[0]
