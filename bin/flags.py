@@ -24,6 +24,8 @@ from typing import Any
 
 from absl import flags as absl_flags
 
+from t2tlite.quiet import quiet_stderr
+
 Args = SimpleNamespace  # the flag values of one call, by name
 
 # name -> (type, default, help). A default of None means "not given"; a list is comma-separated.
@@ -45,7 +47,8 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "generate_data": (bool, False, "Make the data first, as t2t-datagen does; nothing happens where it is complete."),
     "num_processes": (int, None, "Processes that encode text; by default one for each processor core."),
     "vocab_size": (int, None, "Pieces in the vocabulary that source and target share; by default the problem's."),
-    "max_length": (int, None, "Drop training pairs with a side longer than this many tokens; 0, the default, keeps all."),
+    "max_length": (int, None, "Drop training pairs with a side longer than this many tokens; 0, the default, keeps "
+                   "all."),
     "max_length_ratio": (float, None, "Drop training pairs with one side this many times longer than the other; 0, the "
                          "default, keeps all."),
     "train_source": (list, None, "parallel_text: source files to train on, comma-separated; plain text or .gz."),
@@ -117,7 +120,8 @@ def run_command(
         return 0
     try:
         args = parse(names, argv)
-        quiet_tensorflow(getattr(args, "verbosity", "warning"))
+        if "verbosity" in names and not getattr(args, "registry_help", False):
+            import_tensorflow(args.verbosity)
         run(args)
     except absl_flags.Error as error:
         return _fail(program, f"{error} --help lists the flags.")
@@ -178,8 +182,8 @@ def require(args: Args, *names: str) -> None:
         raise CommandError(f"{' and '.join(missing)} must be given. --help says what for.")
 
 
-def quiet_tensorflow(verbosity: str) -> None:
-    """Keeps TensorFlow's start-up messages off the terminal; must come before TensorFlow is imported.
+def import_tensorflow(verbosity: str) -> None:
+    """Imports TensorFlow; its start-up messages reach the terminal only at verbosity info or debug.
 
     Raises:
         ValueError: `verbosity` is no such level.
@@ -188,9 +192,9 @@ def quiet_tensorflow(verbosity: str) -> None:
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = levels[verbosity]
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    if levels[verbosity] == "0":
-        os.environ["TF_CPP_MAX_VLOG_LEVEL"] = "0"
+    with quiet_stderr():
+        import tensorflow as tf
+    tf.get_logger().setLevel(verbosity.upper())
 
 
 def import_user_package(path: str | None) -> None:

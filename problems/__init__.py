@@ -1,0 +1,3 @@
+"""Problems; importing this package registers them."""
+
+from t2tlite.problems import parallel_text, translate_wmt  # noqa: F401

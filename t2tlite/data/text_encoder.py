@@ -42,7 +42,10 @@ class SentencePieceEncoder:
 
     Encoders can be pickled, and load in milliseconds.
 
-    Example, where "walking" was not seen whole: `encode("walking")` is `[417, 268]`, the pieces `▁walk ing`.
+    Example, with a vocabulary in which `▁walk` is 417 and `ing` is 268:
+
+        encode("walking")              # [417, 268]
+        decode([417, 268, 1, 0, 0])    # "walking"
 
     Attributes:
         path: the model file.
@@ -118,7 +121,7 @@ class SentencePieceEncoder:
         return [self._processor.id_to_piece(self._checked(i)) for i in ids]
 
     def tf_tokenizer(self) -> Any:
-        """A `tensorflow_text.SentencepieceTokenizer` that gives the same ids, in a TensorFlow graph, and appends EOS."""
+        """A `tensorflow_text.SentencepieceTokenizer`: the same ids in a TensorFlow graph, EOS appended."""
         import tensorflow_text
 
         return tensorflow_text.SentencepieceTokenizer(self.path.read_bytes(), add_eos=True)

@@ -163,25 +163,32 @@ class TokenStore:
                 f"The width must be that of the longest row at least. Received: {width}, but row {row} has "
                 f"{lengths.max()} tokens. Leave the row out or ask for a greater width."
             )
-        rows = np.full((len(indices), width), PAD, np.int32)
-        filled = np.arange(width) < lengths[:, None]  # [R, W]
         shard_of = np.searchsorted(self._first_rows, indices, side="right") - 1  # [R]
-        for number in np.unique(shard_of):
+        order = np.argsort(shard_of, kind="stable")  # rows of one shard together, so that each is visited once
+        indices, lengths, shard_of = indices[order], lengths[order], shard_of[order]
+        token_ends = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])  # [R + 1]
+        tokens: np.ndarray = np.empty(token_ends[-1], np.int32)
+        numbers, firsts = np.unique(shard_of, return_index=True)
+        for number, first, last in zip(numbers, firsts, [*firsts[1:], len(indices)], strict=True):
             shard = self._shards[number]
-            here = shard_of == number
-            begins = shard.offsets[side][indices[here] - self._first_rows[number]].astype(np.int64)
-            ends = np.cumsum(lengths[here], dtype=np.int64)
-            # position of every token: its row's begin plus its place in the row
-            shift = begins - (ends - lengths[here])
-            positions = np.arange(ends[-1]) + np.repeat(shift, lengths[here])
-            rows[filled & here[:, None]] = shard.values[side][positions]
+            begins = shard.offsets[side][indices[first:last] - self._first_rows[number]]
+            # a token's position in the shard: where its row begins, plus its place in the row
+            shift: np.ndarray = np.repeat(begins - token_ends[first:last], lengths[first:last])
+            positions = np.arange(token_ends[first], token_ends[last]) + shift
+            tokens[token_ends[first] : token_ends[last]] = shard.values[side][positions]
+        in_order: np.ndarray = np.full((len(indices), width), PAD, np.int32)
+        in_order[np.arange(width) < lengths[:, None]] = tokens
+        rows = np.empty_like(in_order)
+        rows[order] = in_order
         return rows
 
     def _text(self, side: str) -> list[str]:
         lines: list[str] = []
         for shard in self._shards:
             if f"{side}_text" not in shard.batch.schema.names:
-                raise ValueError(f"Only dev and test data keep their text. Received: {shard.path}, which has tokens alone.")
+                raise ValueError(
+                    f"Only dev and test data keep their text. Received: {shard.path}, which has tokens alone."
+                )
             lines += shard.batch.column(f"{side}_text").to_pylist()
         return lines
 
@@ -230,7 +237,7 @@ def _list_array(rows: Sequence[Sequence[int]], vocab_size: int, what: str) -> pa
     lengths = np.fromiter(map(len, rows), np.int64, len(rows)) + 1
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     values = np.full(offsets[-1], EOS, np.int64)
-    content = np.ones(len(values), bool)
+    content: np.ndarray = np.ones(len(values), bool)
     content[offsets[1:] - 1] = False
     values[content] = np.fromiter(chain.from_iterable(rows), np.int64, len(values) - len(rows))
     if len(values) and not (values.min() >= 0 and values.max() < vocab_size):

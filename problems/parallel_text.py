@@ -1,0 +1,105 @@
+"""A user's own corpus: two text files, line n of one the translation of line n of the other."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+from t2tlite import registry
+from t2tlite.data import text_files
+from t2tlite.data.problem import Problem
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class ParallelText(Problem):
+    """Your own text files, one sentence a line: --train_source, --train_target, --dev_source, --dev_target.
+
+    Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
+    folder, and `~` is the home folder. Several files of a split are read one after the other.
+
+    Attributes:
+        vocab_size: as in Problem. 8,000 pieces suit a corpus of some ten to some hundred thousand pairs; for millions
+            take 32,000.
+        train_source: files to train on, in the source language.
+        train_target: as many files, their translations line by line.
+        dev_source: files to evaluate on while training.
+        dev_target: their translations.
+        test_source: files of the final test; none are needed.
+        test_target: their translations.
+        source_language: ISO 639-1 code, such as "en"; only scoring looks at it.
+        target_language: the same of the target.
+
+    Raises:
+        ValueError: a split has source but no target files or the reverse, or an option is one name instead of a tuple.
+    """
+
+    vocab_size: int = 8000
+    train_source: tuple[str, ...] = ()
+    train_target: tuple[str, ...] = ()
+    dev_source: tuple[str, ...] = ()
+    dev_target: tuple[str, ...] = ()
+    test_source: tuple[str, ...] = ()
+    test_target: tuple[str, ...] = ()
+    # Known by class for other problems, by option for this one.
+    source_language: str = ""  # type: ignore[misc]
+    target_language: str = ""  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        for split in ("train", "dev", "test"):
+            for option in (f"{split}_source", f"{split}_target"):
+                if isinstance(getattr(self, option), str):
+                    raise ValueError(
+                        f"{option} must be a tuple of file names. Received: {getattr(self, option)!r}. "
+                        f"Write ({getattr(self, option)!r},)."
+                    )
+            source, target = self._names(split)
+            if bool(source) != bool(target):
+                given, missing = ("source", "target") if source else ("target", "source")
+                raise ValueError(
+                    f"--{split}_source and --{split}_target must be given together. "
+                    f"Received: --{split}_{given}={','.join(source or target)} alone. Add --{split}_{missing}."
+                )
+
+    def splits(self) -> tuple[str, ...]:
+        """Train and dev, and test where its files are given."""
+        return ("train", "dev", "test") if self.test_source else ("train", "dev")
+
+    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+        """Yields the lines of a split's files. The files of all splits must be there; `tmp_dir` is not looked at.
+
+        Raises:
+            ValueError: at once: training or dev files were not given, or there is no such split; while reading: what
+                `read_parallel` raises.
+            FileNotFoundError: at once: a file of any split is missing.
+        """
+        self.files(tmp_dir)
+        if split not in self.splits():
+            raise ValueError(
+                f"The splits of these files are {' and '.join(self.splits())}. Received: {split!r}. "
+                "For a test split give --test_source and --test_target."
+            )
+        return text_files.read_parallel(*self._paths(split))
+
+    def files(self, tmp_dir: Path | None) -> list[Path]:
+        """The files of all splits: train, dev, test, of each the source files and then the target files.
+
+        Raises:
+            ValueError: training or dev files were not given.
+            FileNotFoundError: a file is missing.
+        """
+        missing = [f"--{split}_source and --{split}_target" for split in ("train", "dev") if not self._names(split)[0]]
+        if missing:
+            raise ValueError(
+                "parallel_text needs files to train on and files to evaluate on. "
+                f"Received: none for {' nor for '.join(missing)}. Give them, several separated by commas."
+            )
+        return [text_files.check_file(path) for split in self.splits() for side in self._paths(split) for path in side]
+
+    def _names(self, split: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
+
+    def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
+        source, target = self._names(split)
+        return [Path(name).expanduser() for name in source], [Path(name).expanduser() for name in target]

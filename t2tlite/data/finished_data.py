@@ -1,0 +1,92 @@
+"""Whether complete data is what would be made now, so that it is neither made twice nor overwritten."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+from t2tlite.data.dataset import MANIFEST, check_files, read_manifest
+from t2tlite.data.encode_shards import file_sha256
+from t2tlite.data.problem import Problem
+
+
+def options(problem: Problem) -> dict[str, Any]:
+    """The problem's options as the manifest records them: every field but `reverse`, which makes no other data."""
+    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
+    fields.pop("reverse")
+    return json.loads(json.dumps(fields, default=str))
+
+
+def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
+    """Whether `folder` holds the complete data of `problem`, made with the same options from the same files.
+
+    Raw files that are no longer there are taken to be unchanged. Those as large as then, and not touched since the
+    data was made, are not read again.
+
+    Returns:
+        False where nothing is finished, or finished data has lost files and is to be made again.
+
+    Raises:
+        ValueError: the folder holds data made from something else, or by another version, or its manifest is damaged.
+    """
+    if not (folder / MANIFEST).exists():
+        return False
+    manifest = read_manifest(folder)
+    changes = _changes(problem, folder, manifest, tmp_dir)
+    if changes:
+        raise ValueError(
+            f"{folder} already holds complete data made from something else: {'; '.join(changes)}. Use another "
+            f"--data_dir, or delete {folder} to make it anew."
+        )
+    try:
+        check_files(folder, manifest)
+    except (FileNotFoundError, ValueError):
+        return False
+    return True
+
+
+def _changes(problem: Problem, folder: Path, manifest: dict[str, Any], tmp_dir: Path | None) -> list[str]:
+    """What is not as it was when the data was made, in words."""
+    then, now = manifest["options"], options(problem)
+    try:
+        paths = problem.files(tmp_dir)
+    except FileNotFoundError:
+        paths = []
+    changes = []
+    if paths and all(path.is_file() for path in paths):
+        # the files' content counts, not where they lie: options that name them may differ
+        names = {path.name for path in paths}
+        now = {key: value for key, value in now.items() if not _names_file(value, names)}
+        then = {key: value for key, value in then.items() if key in now or key not in options(problem)}
+        made_from = manifest["made_from"]
+        if len(paths) != len(made_from):
+            changes.append(f"{len(made_from)} files then, {len(paths)} now")
+        else:
+            made_at = (folder / MANIFEST).stat().st_mtime
+            changes += [
+                f"{path} is not the {entry['file']} it was made from"
+                for path, entry in zip(paths, made_from, strict=True)
+                if not _is_same_file(path, entry, made_at)
+            ]
+    for key in sorted({*then, *now}):
+        if then.get(key) != now.get(key):
+            changes.append(f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}")
+    return changes
+
+
+def _names_file(value: Any, names: set[str]) -> bool:
+    values = value if isinstance(value, list) else [value]
+    return any(isinstance(one, str) and Path(one).name in names for one in values)
+
+
+def _is_same_file(path: Path, entry: dict[str, Any], made_at: float) -> bool:
+    status = path.stat()
+    if status.st_size != entry["bytes"]:
+        return False
+    return status.st_mtime < made_at or file_sha256(path) == entry["sha256"]
+
+
+def _shown(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -1,0 +1,317 @@
+"""From a problem's text to a data directory: what t2t-datagen does.
+
+1. Read all text once: check every line, count, and sample training text for the vocabulary. Nothing is written yet.
+2. Learn the vocabulary.
+3. Read the text again and write it as token shards, on several processes.
+4. Write the manifest. Only now is there data that a trainer accepts.
+
+A run that was interrupted between 2 and 4 leaves `unfinished.json` beside its shards; the next run with the same text
+and options keeps them and goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import errno
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+import t2tlite
+from t2tlite.data import encode_shards, finished_data
+from t2tlite.data.atomic_file import atomic_file, remove_temporary_files
+from t2tlite.data.dataset import FORMAT, MANIFEST, Dataset, open_dataset
+from t2tlite.data.encode_shards import DROPPED, ChunkTask, file_sha256
+from t2tlite.data.problem import Problem
+from t2tlite.data.text_encoder import check_unicode
+from t2tlite.data.vocabulary import TextSample
+
+VOCABULARY = "vocab.model"
+UNFINISHED = "unfinished.json"
+SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
+
+
+@dataclasses.dataclass(frozen=True)
+class Generated:
+    """Finished data, and how it came about; `str` of it is a summary to print.
+
+    Attributes:
+        dataset: the data, opened.
+        seconds: time taken.
+        already_there: whether it was complete before, so that nothing was done.
+    """
+
+    dataset: Dataset
+    seconds: float
+    already_there: bool
+
+    def __str__(self) -> str:
+        manifest, sides = self.dataset.manifest, ("source", "target")
+        if self.dataset.reverse:
+            sides = ("target", "source")
+        done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
+        lines = [
+            f"{self.dataset.name}: {done}. The data lies in {self.dataset.folder}.",
+            f"  vocabulary  {manifest['vocabulary']['size']:,} pieces",
+        ]
+        for name, split in manifest["splits"].items():
+            source, target = (f"{split[f'{side}_tokens']:,}" for side in sides)
+            longest = " and ".join(f"{split[f'longest_{side}']:,}" for side in sides)
+            lines.append(
+                f"  {name:<10}  {split['pairs']:,} pairs, {source} source and {target} target tokens, at most {longest}"
+            )
+            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split["dropped"].items() if count]
+            if dropped:
+                lines.append(f"              dropped: {', '.join(dropped)}")
+        return "\n".join(lines)
+
+
+def generate(
+    problem: Problem, data_dir: str | Path, tmp_dir: str | Path | None = None, num_processes: int | None = None
+) -> Generated:
+    """Makes the data of `problem` in `data_dir`/NAME, or goes on with it, or finds it complete.
+
+    Shows progress bars and prints nothing else. Memory stays bounded however much text there is. The files are the
+    same for any number of processes, interrupted or not.
+
+    Args:
+        problem: what to make data of; whether it is reversed makes no difference to the files.
+        data_dir: the data directory.
+        tmp_dir: where the problem's raw files lie.
+        num_processes: processes that encode; by default one for each processor core this process may use.
+
+    Raises:
+        ValueError: bad text or options, or complete data made from something else is there. Nothing has changed then.
+        FileNotFoundError: a raw file is missing.
+        OSError: the disk is full, for one. The next run goes on.
+    """
+    started = time.monotonic()
+    tmp_dir = None if tmp_dir is None else Path(tmp_dir)
+    num_processes = len(os.sched_getaffinity(0)) if num_processes is None else num_processes
+    _check_options(problem, num_processes)
+    folder = Path(data_dir) / problem.name()
+    name = problem.name() + ("_rev" if problem.reverse else "")
+    if finished_data.is_complete(problem, folder, tmp_dir):
+        return Generated(open_dataset(data_dir, name), time.monotonic() - started, True)
+    text = _read_text(problem, tmp_dir)
+    try:
+        with _only_process(folder):
+            # another process may have finished while this one was reading
+            if not finished_data.is_complete(problem, folder, tmp_dir):
+                _make(problem, folder, tmp_dir, text, num_processes)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise OSError(
+                f"The disk of {folder} is full. Free some space and run the same command again: it goes on from here."
+            ) from error
+        raise
+    return Generated(open_dataset(data_dir, name), time.monotonic() - started, False)
+
+
+@dataclasses.dataclass
+class _Text:
+    """What the first reading finds out."""
+
+    pairs: dict[str, int]  # pairs in each split, blank ones included
+    digest: str  # of all text
+    sample: TextSample
+
+
+def _check_options(problem: Problem, num_processes: int) -> None:
+    if num_processes < 1:
+        raise ValueError(f"num_processes must be at least 1. Received: {num_processes}.")
+    if problem.max_length < 0:
+        raise ValueError(f"max_length must be at least 1, or 0 to keep all. Received: {problem.max_length}.")
+    if problem.max_length_ratio != 0 and not problem.max_length_ratio >= 1:
+        raise ValueError(
+            f"max_length_ratio must be at least 1, or 0 to keep all. Received: {problem.max_length_ratio}."
+        )
+    if not {"train", "dev"} <= set(problem.splits()):
+        raise ValueError(f"A problem must have the splits train and dev. Received: {', '.join(problem.splits())}.")
+
+
+def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
+    """Reads every pair of every split once, and checks it."""
+    counts: dict[str, int] = {}
+    digest = hashlib.sha256()
+    sample = TextSample()
+    for split in problem.splits():
+        count = 0
+        digest.update(f"{split}\n".encode())
+        for source, target in _progress(problem.pairs(split, tmp_dir), f"reading {split}"):
+            count += 1
+            try:
+                if "\n" in source or "\n" in target:
+                    raise ValueError("A text must not hold a line break. Received: one that does.")
+                digest.update(f"{source}\n{target}\n".encode())
+            except UnicodeEncodeError:
+                check_unicode(source)
+                check_unicode(target)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{problem.name()}, {split} pair {count}: {error}") from error
+            if split == "train" and source.strip() and target.strip():
+                sample.add(source, target)
+        if count == 0 or (split == "train" and len(sample) == 0):
+            kind = "pair with text on both sides" if split == "train" else "pair"
+            raise ValueError(
+                f"{problem.name()} needs at least one {kind} in {split}. Received: {count} pairs. Check its files."
+            )
+        counts[split] = count
+    return _Text(counts, digest.hexdigest(), sample)
+
+
+def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int) -> None:
+    """Steps 2 to 4, in a folder without complete data."""
+    (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
+    remove_temporary_files(folder)
+    wanted = {
+        "format": FORMAT,
+        "problem": problem.name(),
+        "options": {"vocab_size": problem.vocab_size, "max_length": problem.max_length,
+                    "max_length_ratio": problem.max_length_ratio},
+        "text_sha256": text.digest,
+        "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
+    }  # fmt: skip
+    vocabulary = folder / VOCABULARY
+    if not _can_go_on(folder, wanted):
+        with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
+            text.sample.learn_vocabulary(problem.vocab_size, vocabulary)
+            bar.refresh()
+        (folder / UNFINISHED).unlink(missing_ok=True)
+        for path in folder.glob(SHARDS):
+            path.unlink()
+        _write_json(folder / UNFINISHED, {**wanted, "vocabulary_sha256": file_sha256(vocabulary)})
+    text.sample = TextSample()  # frees its memory for the encoding
+    splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes)
+    manifest = {
+        "format": FORMAT,
+        "problem": problem.name(),
+        "t2tlite": t2tlite.__version__,
+        "options": finished_data.options(problem),
+        "languages": {"source": problem.source_language, "target": problem.target_language},
+        "decode_defaults": dict(problem.decode_defaults),
+        "vocabulary": {
+            "file": VOCABULARY,
+            "type": "sentencepiece",
+            "size": problem.vocab_size,
+            "bytes": vocabulary.stat().st_size,
+            "sha256": file_sha256(vocabulary),
+        },
+        "splits": splits,
+        "made_from": [
+            {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
+            for path in problem.files(tmp_dir)
+        ],
+    }
+    _write_json(folder / MANIFEST, manifest)
+    (folder / UNFINISHED).unlink(missing_ok=True)
+
+
+def _write_shards(
+    problem: Problem, folder: Path, tmp_dir: Path | None, pairs: dict[str, int], num_processes: int
+) -> dict[str, Any]:
+    """Step 3. Returns the manifest's entry for each split."""
+    splits: dict[str, Any] = {}
+    for split in pairs:
+        totals = dict.fromkeys(("pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"), 0)
+        splits[split] = {**totals, "dropped": dict.fromkeys(DROPPED, 0), "shards": []}
+    tasks = _tasks(problem, folder, tmp_dir, pairs)
+    useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
+    reports = encode_shards.encode_all(tasks, folder / VOCABULARY, min(num_processes, useful))
+    bar = tqdm(desc="encoding", total=sum(pairs.values()), unit=" pairs", unit_scale=True, **_bar_options())
+    with contextlib.closing(reports), bar:
+        for report in reports:
+            entry = splits[report["split"]]
+            for key in ("pairs", "source_tokens", "target_tokens"):
+                entry[key] += report[key]
+            for key in ("longest_source", "longest_target"):
+                entry[key] = max(entry[key], report[key])
+            for reason, count in report["dropped"].items():
+                entry["dropped"][reason] += count
+            entry["shards"].append({key: report[key] for key in ("file", "pairs", "bytes", "sha256")})
+            bar.update(report["pairs"] + sum(report["dropped"].values()))
+    if splits["train"]["pairs"] == 0:
+        raise ValueError(
+            f"{problem.name()} needs training pairs. Received: {pairs['train']}, of which max_length="
+            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise them."
+        )
+    return splits
+
+
+def _tasks(
+    problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]
+) -> Iterator[ChunkTask]:
+    for split, count in expected.items():
+        seen = 0
+        pieces = encode_shards.chunks(
+            problem.pairs(split, tmp_dir), encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS
+        )
+        for number, (sources, targets) in enumerate(pieces):
+            seen += len(sources)
+            path = folder / f"{split}-{number:05d}.arrow"
+            finished = path.exists()
+            if finished:
+                sources, targets = [], []
+            yield ChunkTask(split, path, sources, targets, finished, problem.vocab_size, problem.max_length,
+                            problem.max_length_ratio)  # fmt: skip
+        if seen != count:
+            raise ValueError(
+                f"{problem.name()} must yield the same pairs each time. Received: {count} pairs of {split} at first, "
+                f"then {seen}. Make sure that nothing writes its files, and run t2t-datagen again."
+            )
+
+
+def _can_go_on(folder: Path, wanted: dict[str, Any]) -> bool:
+    """Whether an interrupted run left a vocabulary, and perhaps shards, of the same text and options."""
+    try:
+        found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
+        return found == {**wanted, "vocabulary_sha256": file_sha256(folder / VOCABULARY)}
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+@contextlib.contextmanager
+def _only_process(folder: Path) -> Iterator[None]:
+    """Holds `folder`, made where there is none, against a second t2t-datagen; removes it again if left empty."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(
+                f"Only one process at a time can make data. Received: {folder}, which another one is filling. "
+                "Wait until it is done."
+            ) from None
+        except OSError:  # a file system without locks
+            pass
+        yield
+    finally:
+        os.close(handle)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
+
+
+def _write_json(path: Path, content: dict[str, Any]) -> None:
+    with atomic_file(path) as file:
+        file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+
+
+def _progress(pairs: Iterator[tuple[str, str]], what: str) -> Iterator[tuple[str, str]]:
+    return iter(tqdm(pairs, desc=what, unit=" pairs", unit_scale=True, **_bar_options()))
+
+
+def _bar_options() -> dict[str, Any]:
+    """Few updates where the output is a file."""
+    import sys
+
+    return {"mininterval": 0.5 if sys.stderr.isatty() else 30}

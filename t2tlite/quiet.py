@@ -1,0 +1,35 @@
+"""Keeps what native libraries print while they load off the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def quiet_stderr() -> Iterator[None]:
+    """Holds back what is written to file descriptor 2 inside the block; prints it if the block fails.
+
+    TensorFlow writes its start-up messages there before any logging level is in force. A TF_CPP_MIN_LOG_LEVEL below
+    3 in the environment asks for them, and then nothing is held back.
+    """
+    if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") < "3":
+        yield
+        return
+    sys.stderr.flush()
+    saved = os.dup(2)
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            os.dup2(saved, 2)
+            held.seek(0)
+            os.write(2, held.read())
+            raise
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)

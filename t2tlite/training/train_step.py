@@ -1,0 +1,67 @@
+"""One optimizer step, on every replica."""
+
+# A micro-batches, R rows, S source length, T target length
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.data.input_pipeline import Part
+from t2tlite.training.losses import smoothed_cross_entropy
+from t2tlite.training.schedules import PaperSchedule
+
+
+def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
+    """Adam with the paper's betas, epsilon and learning rate (section 5.3); float16 adds dynamic loss scaling."""
+    schedule = PaperSchedule(
+        hparams.hidden_size, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
+    )
+    adam = keras.optimizers.Adam(
+        schedule,
+        beta_1=hparams.optimizer_adam_beta1,
+        beta_2=hparams.optimizer_adam_beta2,
+        epsilon=hparams.optimizer_adam_epsilon,
+    )
+    if hparams.dtype_policy == "mixed_float16":
+        return keras.optimizers.LossScaleOptimizer(adam)
+    return adam
+
+
+def make_train_step(
+    strategy: tf.distribute.Strategy, model: Any, optimizer: keras.optimizers.Optimizer, hparams: HParams
+) -> Callable[[Any], Any]:
+    """A function that takes an iterator of distributed `Part`s, makes one step, and returns the loss.
+
+    The loss of a step, a float32 scalar, is the mean over the target tokens of the global batch: each replica divides
+    its sum by the tokens of all, and gradients are added up. So it does not matter how many replicas there are.
+    """
+
+    @tf.function(reduce_retracing=True, jit_compile=hparams.jit_compile)
+    def gradients(inputs: Any, targets: Any, tokens: Any, seed: Any) -> tuple[Any, list[Any]]:
+        with tf.GradientTape() as tape:
+            logits = model(inputs, targets, seed=seed)
+            total, _ = smoothed_cross_entropy(logits, targets, hparams.label_smoothing)
+            loss = total / tokens
+            scaled = optimizer.scale_loss(loss)
+        dense = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, model.trainable_variables)]
+        return loss, dense
+
+    def replica_step(part: Part) -> Any:
+        loss, sums = gradients(part.inputs[0], part.targets[0], part.tokens, part.seeds[0])
+        for i in range(1, hparams.accumulate_steps):
+            more_loss, more = gradients(part.inputs[i], part.targets[i], part.tokens, part.seeds[i])
+            loss, sums = loss + more_loss, [a + b for a, b in zip(sums, more, strict=True)]
+        optimizer.apply(sums, model.trainable_variables)
+        return loss
+
+    @tf.function(reduce_retracing=True)
+    def train_step(iterator: Any) -> Any:
+        losses = strategy.run(replica_step, args=(next(iterator),))
+        return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+
+    return train_step

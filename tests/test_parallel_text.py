@@ -1,0 +1,119 @@
+"""A user's own files as a problem."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.problems.parallel_text import ParallelText
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tuple[str, ...]]:
+    """Options that name small files in the current folder."""
+    texts = {
+        "train_source": ("A man .\nTwo dogs .\n", "A cat .\n"),
+        "train_target": ("Ein Mann .\nZwei Hunde .\n", "Eine Katze .\n"),
+        "dev_source": ("A dog .\n",),
+        "dev_target": ("Ein Hund .\n",),
+    }
+    options = {}
+    for option, parts in texts.items():
+        names = tuple(f"{option}.{i}" for i in range(len(parts)))
+        for name, text in zip(names, parts, strict=True):
+            (tmp_path / name).write_text(text)
+        options[option] = names
+    monkeypatch.chdir(tmp_path)
+    return options
+
+
+def test_files_of_each_split(corpus: dict[str, Any]) -> None:
+    problem = registry.problem("parallel_text", **corpus, source_language="en", target_language="de")
+    assert isinstance(problem, ParallelText)
+    assert problem.name() == "parallel_text"
+    assert problem.splits() == ("train", "dev")
+    assert list(problem.pairs("train", None)) == [
+        ("A man .", "Ein Mann ."),
+        ("Two dogs .", "Zwei Hunde ."),
+        ("A cat .", "Eine Katze ."),
+    ]
+    assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
+    names = ["train_source.0", "train_source.1", "train_target.0", "train_target.1", "dev_source.0", "dev_target.0"]
+    assert problem.files(None) == [Path(name) for name in names]
+    assert (problem.vocab_size, problem.source_language, problem.target_language) == (8000, "en", "de")
+
+
+def test_test_split_where_given(corpus: dict[str, Any]) -> None:
+    problem = ParallelText(**corpus, test_source=("dev_source.0",), test_target=("dev_target.0",))
+    assert problem.splits() == ("train", "dev", "test")
+    assert list(problem.pairs("test", None)) == [("A dog .", "Ein Hund .")]
+    assert len(problem.files(None)) == 8
+    with pytest.raises(ValueError, match=r"splits of these files are train and dev\. Received: 'test'.*--test_source"):
+        ParallelText(**corpus).pairs("test", None)
+
+
+def test_home_folder(corpus: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    corpus |= {"dev_source": ("~/dev_source.0",)}
+    assert list(ParallelText(**corpus).pairs("dev", None)) == [("A dog .", "Ein Hund .")]
+    assert tmp_path / "dev_source.0" in ParallelText(**corpus).files(None)
+
+
+def test_languages_are_empty_unless_given() -> None:
+    problem = ParallelText()
+    assert (problem.source_language, problem.target_language) == ("", "")
+    assert {"source_language", "target_language"} <= {field.name for field in dataclasses.fields(problem)}
+
+
+def test_training_and_dev_files_are_required_for_data(corpus: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="none for --train_source and --train_target nor for --dev_source and --dev_"):
+        ParallelText().pairs("train", None)
+    del corpus["dev_source"], corpus["dev_target"]
+    with pytest.raises(ValueError, match=r"Received: none for --dev_source and --dev_target\. Give them"):
+        ParallelText(**corpus).files(None)
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+@pytest.mark.parametrize(("given", "missing"), [("source", "target"), ("target", "source")])
+def test_an_option_without_its_counterpart(split: str, given: str, missing: str) -> None:
+    message = rf"Received: --{split}_{given}=a,b alone\. Add --{split}_{missing}\."
+    with pytest.raises(ValueError, match=message):
+        registry.problem("parallel_text", **{f"{split}_{given}": ("a", "b")})
+
+
+def test_one_name_instead_of_a_tuple() -> None:
+    with pytest.raises(ValueError, match=r"train_source must be a tuple of file names\. Received: 'train\.en'"):
+        registry.problem("parallel_text", train_source="train.en", train_target="train.de")
+
+
+def test_a_missing_file_of_any_split_is_found_at_once(corpus: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "dev_target.0").unlink()
+    with pytest.raises(FileNotFoundError, match=r"dev_target\.0, which does not exist"):
+        ParallelText(**corpus).pairs("train", None)
+
+
+def test_unequal_files(corpus: dict[str, Any]) -> None:
+    corpus |= {"train_target": ("train_target.0", "train_target.0")}
+    with pytest.raises(ValueError, match=r"train_source\.1 with 1 lines and train_target\.0 with 2 lines"):
+        list(ParallelText(**corpus).pairs("train", None))
+    corpus |= {"train_target": ("train_target.0",)}
+    with pytest.raises(ValueError, match="2 source .* and 1 target"):
+        ParallelText(**corpus).pairs("train", None)
+
+
+def test_real_corpus(shared: Path) -> None:
+    folder = shared / "data" / "miniwmt"
+    problem = ParallelText(
+        train_source=(str(folder / "train.en.gz"),),
+        train_target=(str(folder / "train.de.gz"),),
+        dev_source=(str(folder / "newstest2013.en"),),
+        dev_target=(str(folder / "newstest2013.de"),),
+        test_source=(str(folder / "newstest2014.en"),),
+        test_target=(str(folder / "newstest2014.de"),),
+    )
+    counts = {split: sum(1 for _ in problem.pairs(split, None)) for split in problem.splits()}
+    assert counts == {"train": 202_770, "dev": 3000, "test": 3003}  # as the corpus's own description says
