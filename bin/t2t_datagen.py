@@ -37,7 +37,7 @@ FLAGS = (
 
 def run(args: flags.Args) -> None:
     """Makes the data and prints a summary."""
-    import t2tlite.problems  # noqa: F401  registers them
+    import t2tlite.problems  # registers them
 
     flags.import_user_package(args.t2t_usr_dir)
     if args.registry_help:

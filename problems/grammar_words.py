@@ -1,13 +1,14 @@
 """The embedded grammar's nouns, adjectives, names, prepositions and adverbials, in English, German and French.
 
-Each table has one word a line, a column for each language:
+Each table has a word a line:
 
-    Nouns:      kinds | English singular plural | German article singular genitive plural | French gender singular plural
-    Adjectives: kinds | English [comparative] | German [stem] [comparative] | French position masculine feminine
+    nouns       kinds | English singular plural | German article singular genitive plural | French gender singular
+    adjectives  kinds | English [comparative] | German predicate[/stem] [comparative]
+                      | French position masculine feminine [masculine before a vowel]
 
-Kinds are letters that say what a noun stands for, so that verbs and adjectives find nouns that suit them:
-p person, a animal, r something to read, w something one writes, o something to open, t thing, d device to turn on,
-k something to repair, f food, e eatable mass, q drink, l place, g place one goes to.
+Kinds are letters that say what a noun stands for, so that verbs and adjectives find nouns that suit them: p person,
+h someone's person, u grown-up, a animal, r something to read, w something to write, o something to open, t thing,
+d device to turn on, k something to repair, f food, e eatable mass, q drink, l place, g place one goes to.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ FRENCH_VOWELS = tuple("aeiouyhâàéèêëîïôœAEIOUÉ")  # every h in this l
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Noun:
-    """A noun. English and French forms are (singular, plural), German ones [plural][case]; German gender 0 m, 1 f, 2 n."""
+    """A noun. English and French forms are (singular, plural), German ones [plural][case].
+
+    `german_gender` is 0 for masculine, 1 for feminine, 2 for neuter.
+    """
 
     kinds: str
     english: tuple[str, str]
@@ -73,7 +77,6 @@ class Preposition:
     german: str
     german_case: int
     french: str
-    location: bool = False  # German "nicht" follows it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -86,7 +89,9 @@ class Adverbial:
 
 
 def french_plural(word: str) -> str:
-    """The regular plural: pommes, gâteaux, souris."""
+    """The regular plural: pommes, gâteaux, chevaux, souris."""
+    if word.endswith("al"):
+        return word[:-1] + "ux"
     return word if word[-1] in "sx" else word + ("x" if word.endswith("eau") else "s")
 
 
@@ -123,7 +128,7 @@ def _noun(kinds: list[str], english: list[str], german: list[str], french: list[
         german_gender=("der", "die", "das").index(article),
         french=(french[1], french_plural(french[1])),
         french_feminine=french[0] == "f",
-        adjectives=tuple(a for a in ADJECTIVES if set(a.kinds) & set(kinds[0]) or english[0] in a.kinds.split("+")),
+        adjectives=tuple(adjective for adjective in ADJECTIVES if set(adjective.kinds) & set(kinds[0])),
     )
 
 
@@ -132,8 +137,8 @@ ADJECTIVES = tuple(
     for row in _rows("""
 aotl     | big bigger            | groß größer                 | before grand grande
 pardtlof | small smaller         | klein kleiner               | before petit petite
-pardtlo  | old older             | alt älter                   | before vieux vieille vieil
-rdtlo    | new newer             | neu neuer                   | before nouveau nouvelle nouvel
+uardtlo  | old older             | alt älter                   | before vieux vieille vieil
+rdtlo    | new                   | neu                         | before nouveau nouvelle nouvel
 pa       | young younger         | jung jünger                 | before jeune jeune
 atl      | beautiful more        | schön schöner               | before beau belle bel
 prfeq    | good                  | gut                         | before bon bonne
@@ -165,22 +170,22 @@ l        | dark darker           | dunkel/dunkl dunkler        | after sombre so
 NOUNS = tuple(
     _noun(*row)
     for row in _rows("""
-p   | man men                | der Mann Mannes Männer                 | m homme
-p   | woman women            | die Frau Frau Frauen                   | f femme
-p   | child children         | das Kind Kindes Kinder                 | m enfant
+pu  | man men                | der Mann Mannes Männer                 | m homme
+pu  | woman women            | die Frau Frau Frauen                   | f femme
+ph  | child children         | das Kind Kindes Kinder                 | m enfant
 p   | boy boys               | der Junge Jungen Jungen                | m garçon
 p   | girl girls             | das Mädchen Mädchens Mädchen           | f fille
-p   | teacher teachers       | der Lehrer Lehrers Lehrer              | m professeur
-p   | doctor doctors         | der Arzt Arztes Ärzte                  | m médecin
-p   | student students       | der Student Studenten Studenten        | m étudiant
-p   | neighbor neighbors     | der Nachbar Nachbarn Nachbarn          | m voisin
-p   | friend friends         | der Freund Freundes Freunde            | m ami
-p   | brother brothers       | der Bruder Bruders Brüder              | m frère
-p   | sister sisters         | die Schwester Schwester Schwestern     | f sœur
-p   | farmer farmers         | der Bauer Bauern Bauern                | m fermier
-p   | guest guests           | der Gast Gastes Gäste                  | m invité
+phu | teacher teachers       | der Lehrer Lehrers Lehrer              | m professeur
+phu | doctor doctors         | der Arzt Arztes Ärzte                  | m médecin
+ph  | student students       | der Student Studenten Studenten        | m étudiant
+phu | neighbor neighbors     | der Nachbar Nachbarn Nachbarn          | m voisin
+phu | friend friends         | der Freund Freundes Freunde            | m ami
+ph  | brother brothers       | der Bruder Bruders Brüder              | m frère
+ph  | sister sisters         | die Schwester Schwester Schwestern     | f sœur
+pu  | farmer farmers         | der Bauer Bauern Bauern                | m fermier
+phu | guest guests           | der Gast Gastes Gäste                  | m invité
 a   | dog dogs               | der Hund Hundes Hunde                  | m chien
-a   | cat cats               | die Katze Katze Katzen                 | f chatte
+a   | cat cats               | die Katze Katze Katzen                 | m chat
 a   | horse horses           | das Pferd Pferdes Pferde               | m cheval
 a   | bird birds             | der Vogel Vogels Vögel                 | m oiseau
 a   | cow cows               | die Kuh Kuh Kühe                       | f vache
@@ -228,4 +233,111 @@ lg  | park parks             | der Park Parks Parks                   | m parc
 lg  | hotel hotels           | das Hotel Hotels Hotels                | m hôtel
 lg  | hospital hospitals     | das Krankenhaus Krankenhauses Krankenhäuser | m hôpital
 """)
+)
+
+_WOMEN = ("Anna", "Maria", "Julia", "Laura", "Sophie", "Emma")
+_MEN = ("Paul", "Peter", "David", "Martin", "Karl", "Robert")
+PEOPLE = tuple(Name(name, name, name, feminine=name in _WOMEN) for name in _WOMEN + _MEN)
+
+CITIES = (
+    Name("London", "London", "Londres"),
+    Name("Paris", "Paris", "Paris"),
+    Name("Berlin", "Berlin", "Berlin"),
+    Name("Madrid", "Madrid", "Madrid"),
+    Name("Vienna", "Wien", "Vienne"),
+    Name("Rome", "Rom", "Rome"),
+    Name("Brussels", "Brüssel", "Bruxelles"),
+    Name("Geneva", "Genf", "Genève"),
+)
+
+IN = Preposition("(PP (IN in) {})", "in", DATIVE, "dans")
+IN_CITY = Preposition("(PP (IN in) {})", "in", DATIVE, "à")
+INTO = Preposition("(PP (IN into) {})", "in", ACCUSATIVE, "dans")
+TO = Preposition("(PP (TO to) {})", "zu", DATIVE, "à")
+TO_CITY = Preposition("(PP (TO to) {})", "nach", DATIVE, "à")
+FROM = Preposition("(PP (IN from) {})", "aus", DATIVE, "de")
+WITH = Preposition("(PP (IN with) {})", "mit", DATIVE, "avec")
+WITHOUT = Preposition("(PP (IN without) {})", "ohne", ACCUSATIVE, "sans")
+FOR = Preposition("(PP (IN for) {})", "für", ACCUSATIVE, "pour")
+ON = Preposition("(PP (IN on) {})", "auf", DATIVE, "sur")
+UNDER = Preposition("(PP (IN under) {})", "unter", DATIVE, "sous")
+BEHIND = Preposition("(PP (IN behind) {})", "hinter", DATIVE, "derrière")
+NEXT_TO = Preposition("(ADVP (JJ next) (PP (TO to) {}))", "neben", DATIVE, "à côté de")
+IN_FRONT_OF = Preposition("(PP (IN in) (NP (NP (NN front)) (PP (IN of) {})))", "vor", DATIVE, "devant")
+
+# English before the verb, French after the finite verb.
+FREQUENCIES = (
+    Adverbial("(ADVP (RB often))", "oft", "souvent"),
+    Adverbial("(ADVP (RB always))", "immer", "toujours"),
+    Adverbial("(ADVP (RB sometimes))", "manchmal", "parfois"),
+)
+
+_TODAY = Adverbial("(NP (NN today))", "heute", "aujourd'hui")
+_WEEKDAYS = tuple(
+    Adverbial(f"(PP (IN on) (NP (NNP {english})))", f"am {german}", french)
+    for english, german, french in (
+        ("Monday", "Montag", "lundi"),
+        ("Tuesday", "Dienstag", "mardi"),
+        ("Friday", "Freitag", "vendredi"),
+        ("Sunday", "Sonntag", "dimanche"),
+    )
+)
+_NUMBERS = (
+    ("two", "zwei", "deux"),
+    ("three", "drei", "trois"),
+    ("four", "vier", "quatre"),
+    ("five", "fünf", "cinq"),
+    ("six", "sechs", "six"),
+    ("seven", "sieben", "sept"),
+    ("eight", "acht", "huit"),
+    ("nine", "neun", "neuf"),
+    ("ten", "zehn", "dix"),
+)
+_UNITS = (
+    ("days", "Tagen", "jours"),
+    ("weeks", "Wochen", "semaines"),
+    ("months", "Monaten", "mois"),
+    ("years", "Jahren", "ans"),
+)
+_SPANS = tuple(
+    (f"(CD {number[0]}) (NNS {unit[0]})", f"{number[1]} {unit[1]}", f"{number[2]} {unit[2]}")
+    for number in _NUMBERS
+    for unit in _UNITS
+)
+_CLOCK = tuple(
+    Adverbial(f"(PP (IN at) (NP (CD {english}) (RB o'clock)))", f"um {german} Uhr", f"à {french} heures")
+    for english, german, french in _NUMBERS
+)
+
+# Groups of adverbials that go with a tense; a group is drawn first, then one of its members.
+TIMES: tuple[tuple[tuple[Adverbial, ...], ...], ...] = (
+    (
+        (_TODAY,),
+        (Adverbial("(ADVP (RB now))", "jetzt", "maintenant"),),
+        (Adverbial("(NP (DT every) (NN day))", "jeden Tag", "tous les jours"),),
+        (Adverbial("(PP (IN in) (NP (DT the) (NN evening)))", "am Abend", "le soir"),),
+    ),
+    (
+        (_TODAY,),
+        (Adverbial("(NP (NN yesterday))", "gestern", "hier"),),
+        (Adverbial("(NP (JJ last) (NN week))", "letzte Woche", "la semaine dernière"),),
+        _WEEKDAYS,
+        _CLOCK,
+        tuple(
+            Adverbial(f"(ADVP (NP {english}) (RB ago))", f"vor {german}", f"il y a {french}")
+            for english, german, french in _SPANS
+        ),
+        tuple(Adverbial(f"(PP (IN in) (NP (CD {year})))", f"{year}", f"en {year}") for year in range(1950, 2026)),
+    ),
+    (
+        (_TODAY,),
+        (Adverbial("(NP (NN tomorrow))", "morgen", "demain"),),
+        (Adverbial("(NP (JJ next) (NN week))", "nächste Woche", "la semaine prochaine"),),
+        _WEEKDAYS,
+        _CLOCK,
+        tuple(
+            Adverbial(f"(PP (IN in) (NP {english}))", f"in {german}", f"dans {french}")
+            for english, german, french in _SPANS
+        ),
+    ),
 )

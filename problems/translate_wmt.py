@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import html.entities
 import os
 import re
 from collections.abc import Iterator
@@ -240,8 +241,17 @@ def _read(sources: tuple[Path, ...], targets: tuple[Path, ...]) -> Iterator[tupl
 
 
 def _unescape(text: str) -> str:
-    """Replaces `&quot;`, `&#45;` and the like, but not a bare `&lt` as HTML would; one line in, one line out."""
-    return ENTITY.sub(lambda match: html.unescape(match.group()), text).replace("\n", " ").strip()
+    """Replaces `&quot;`, `&#45;` and the like; unlike `html.unescape` alone, not `&lt` without a semicolon.
+
+    One line in, one line out.
+    """
+
+    def character(match: re.Match[str]) -> str:
+        entity = match.group()
+        known = entity[1] == "#" or entity[1:] in html.entities.html5
+        return html.unescape(entity) if known else entity
+
+    return ENTITY.sub(character, text).replace("\n", " ").strip()
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:

@@ -101,7 +101,7 @@ def test_unequal_files(corpus: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"train_source\.1 with 1 lines and train_target\.0 with 2 lines"):
         list(ParallelText(**corpus).pairs("train", None))
     corpus |= {"train_target": ("train_target.0",)}
-    with pytest.raises(ValueError, match="2 source .* and 1 target"):
+    with pytest.raises(ValueError, match=r"2 source .* and 1 target"):
         ParallelText(**corpus).pairs("train", None)
 
 

@@ -57,7 +57,7 @@ class Batch:
 
 
 class BatchPlan:
-    """The batches of a corpus, epoch after epoch.
+    """The batches of a corpus, epoch after epoch. One thread at a time: the order of the current epoch is kept.
 
     Args:
         source_lengths: int [N], tokens of each source, end mark included.
@@ -145,7 +145,7 @@ class BatchPlan:
             bucket = buckets[cuts[-1]]
             while True:
                 end = min(cuts[-1] + rows[bucket], len(buckets))
-                if buckets[end - 1] == bucket:
+                if buckets[end - 1] <= bucket:
                     break
                 bucket = buckets[end - 1]
             cuts.append(int(end))

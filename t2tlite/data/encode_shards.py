@@ -7,6 +7,7 @@ pairs a shard holds depends on the text alone, so any number of processes writes
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -14,7 +15,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -72,7 +73,7 @@ def chunks(
         yield sources, targets
 
 
-def encode_all(tasks: Iterable[ChunkTask], vocabulary: Path, num_processes: int) -> Iterator[dict[str, Any]]:
+def encode_all(tasks: Iterable[ChunkTask], vocabulary: Path, num_processes: int) -> Generator[dict[str, Any]]:
     """Writes every shard and yields a report of each (`shard_report`), in order.
 
     At most twice `num_processes` chunks are in memory at a time. With one process no other is started. Processes are
@@ -95,7 +96,8 @@ def encode_all(tasks: Iterable[ChunkTask], vocabulary: Path, num_processes: int)
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            pending.append(executor.submit(_work, task))
+            with _interrupts_held():
+                pending.append(executor.submit(_work, task))
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
@@ -146,12 +148,24 @@ def file_sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Holds Ctrl-C back, also from processes started meanwhile, for good: the parent lets them finish their shards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 _encoder: SentencePieceEncoder | None = None  # the vocabulary of an encoding process
 
 
 def _start_worker(vocabulary: Path) -> None:
     global _encoder
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C, and lets shards under way be finished
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _encoder = open_encoder(vocabulary)
 

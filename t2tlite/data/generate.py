@@ -17,8 +17,9 @@ import errno
 import hashlib
 import json
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def generate(
     """
     started = time.monotonic()
     tmp_dir = None if tmp_dir is None else Path(tmp_dir)
-    num_processes = len(os.sched_getaffinity(0)) if num_processes is None else num_processes
+    num_processes = _cores() if num_processes is None else num_processes
     _check_options(problem, num_processes)
     folder = Path(data_dir) / problem.name()
     name = problem.name() + ("_rev" if problem.reverse else "")
@@ -124,6 +125,11 @@ class _Text:
     sample: TextSample
 
 
+def _cores() -> int:
+    """Processor cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def _check_options(problem: Problem, num_processes: int) -> None:
     if num_processes < 1:
         raise ValueError(f"num_processes must be at least 1. Received: {num_processes}.")
@@ -148,12 +154,7 @@ def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
         for source, target in _progress(problem.pairs(split, tmp_dir), f"reading {split}"):
             count += 1
             try:
-                if "\n" in source or "\n" in target:
-                    raise ValueError("A text must not hold a line break. Received: one that does.")
-                digest.update(f"{source}\n{target}\n".encode())
-            except UnicodeEncodeError:
-                check_unicode(source)
-                check_unicode(target)
+                digest.update(_line(source, target))
             except (TypeError, ValueError) as error:
                 raise ValueError(f"{problem.name()}, {split} pair {count}: {error}") from error
             if split == "train" and source.strip() and target.strip():
@@ -165,6 +166,17 @@ def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
             )
         counts[split] = count
     return _Text(counts, digest.hexdigest(), sample)
+
+
+def _line(source: str, target: str) -> bytes:
+    """A pair as bytes, after checking it."""
+    if not (isinstance(source, str) and isinstance(target, str)):
+        raise TypeError(f"Source and target must be text. Received: {source!r} and {target!r}.")
+    if "\n" in source or "\n" in target:
+        raise ValueError(f"A text must not hold a line break. Received: {source!r} and {target!r}.")
+    check_unicode(source)
+    check_unicode(target)
+    return f"{source}\n{target}\n".encode()
 
 
 def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int) -> None:
@@ -245,9 +257,7 @@ def _write_shards(
     return splits
 
 
-def _tasks(
-    problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]
-) -> Iterator[ChunkTask]:
+def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]) -> Iterator[ChunkTask]:
     for split, count in expected.items():
         seen = 0
         pieces = encode_shards.chunks(
@@ -306,12 +316,10 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
         file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
-def _progress(pairs: Iterator[tuple[str, str]], what: str) -> Iterator[tuple[str, str]]:
+def _progress(pairs: Iterable[tuple[str, str]], what: str) -> Iterator[tuple[str, str]]:
     return iter(tqdm(pairs, desc=what, unit=" pairs", unit_scale=True, **_bar_options()))
 
 
 def _bar_options() -> dict[str, Any]:
     """Few updates where the output is a file."""
-    import sys
-
     return {"mininterval": 0.5 if sys.stderr.isatty() else 30}

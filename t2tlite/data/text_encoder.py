@@ -64,6 +64,8 @@ class SentencePieceEncoder:
             raise FileNotFoundError(f"The vocabulary must be a file. Received: {path}, which does not exist.")
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.path.read_bytes())
+            if not self._processor.get_piece_size():
+                raise RuntimeError("no pieces")  # an empty file is read as an empty model
         except RuntimeError as error:
             raise ValueError(
                 f"The vocabulary must be a SentencePiece model. Received: {path}, which is none or is damaged."
@@ -95,7 +97,7 @@ class SentencePieceEncoder:
         """
         try:
             return self._processor.encode(list(texts), num_threads=1)
-        except RuntimeError as error:
+        except (RuntimeError, TypeError) as error:
             for text in texts:
                 check_unicode(text)
             raise ValueError(f"SentencePiece cannot encode the text: {error}") from error

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-BLOCK_BYTES = 1 << 20  # lines are decoded in blocks of about this size, which is what makes reading fast
+BLOCK_BYTES = 1 << 18  # lines are decoded in blocks of about this size, which is what makes reading fast
 GZIP_MAGIC = b"\x1f\x8b"
 BYTE_ORDER_MARK = "\ufeff"
 

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -14,6 +14,14 @@ from t2tlite.config import HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.training.losses import smoothed_cross_entropy
 from t2tlite.training.schedules import PaperSchedule
+
+
+class StepResult(NamedTuple):
+    """What a step tells of itself; float32 scalars, over all replicas."""
+
+    loss: Any  # mean over the target tokens of the global batch, label smoothing included
+    tokens: Any  # source and target tokens
+    positions: Any  # the same, padding counted
 
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
@@ -35,10 +43,10 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
 def make_train_step(
     strategy: tf.distribute.Strategy, model: Any, optimizer: keras.optimizers.Optimizer, hparams: HParams
 ) -> Callable[[Any], Any]:
-    """A function that takes an iterator of distributed `Part`s, makes one step, and returns the loss.
+    """A function that takes an iterator of distributed `Part`s, makes one step, and returns a StepResult.
 
-    The loss of a step, a float32 scalar, is the mean over the target tokens of the global batch: each replica divides
-    its sum by the tokens of all, and gradients are added up. So it does not matter how many replicas there are.
+    Each replica divides the sum of its losses by the target tokens of the global batch, and gradients are added up. So
+    it does not matter how many replicas there are.
     """
 
     @tf.function(reduce_retracing=True, jit_compile=hparams.jit_compile)
@@ -51,17 +59,22 @@ def make_train_step(
         dense = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, model.trainable_variables)]
         return loss, dense
 
-    def replica_step(part: Part) -> Any:
+    def replica_step(part: Part) -> StepResult:
         loss, sums = gradients(part.inputs[0], part.targets[0], part.tokens, part.seeds[0])
         for i in range(1, hparams.accumulate_steps):
             more_loss, more = gradients(part.inputs[i], part.targets[i], part.tokens, part.seeds[i])
             loss, sums = loss + more_loss, [a + b for a, b in zip(sums, more, strict=True)]
         optimizer.apply(sums, model.trainable_variables)
-        return loss
+        ids = (part.inputs, part.targets)
+        return StepResult(
+            loss=loss,
+            tokens=tf.cast(sum(tf.math.count_nonzero(x) for x in ids), tf.float32),
+            positions=tf.cast(sum(tf.size(x) for x in ids), tf.float32),
+        )
 
     @tf.function(reduce_retracing=True)
-    def train_step(iterator: Any) -> Any:
-        losses = strategy.run(replica_step, args=(next(iterator),))
-        return strategy.reduce(tf.distribute.ReduceOp.SUM, losses, axis=None)
+    def train_step(iterator: Any) -> StepResult:
+        results = strategy.run(replica_step, args=(next(iterator),))
+        return StepResult(*[strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in results])
 
     return train_step

@@ -1,0 +1,45 @@
+"""Tries an installed t2tlite: every module can be imported, every command answers --help. Run outside the checkout."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    distribution = importlib.metadata.distribution("t2tlite")
+    top = {file.parts[0] for file in distribution.files or [] if file.parts[0] != ".."}
+    allowed = {"t2tlite", f"t2tlite-{distribution.version}.dist-info"}
+    if top != allowed:
+        sys.exit(f"The wheel must install {sorted(allowed)} and nothing else. It installs {sorted(top)}.")
+
+    t2tlite = importlib.import_module("t2tlite")
+    if Path(sys.prefix) not in Path(t2tlite.__file__ or "").parents:
+        sys.exit(f"t2tlite must come from the wheel. It comes from {t2tlite.__file__}.")
+    if not Path(t2tlite.__path__[0], "py.typed").is_file():
+        sys.exit("The wheel lacks t2tlite/py.typed.")
+
+    commands = [entry.name for entry in distribution.entry_points if entry.group == "console_scripts"]
+    for command in sorted(commands):
+        result = subprocess.run(
+            [Path(sys.prefix, "bin", command), "--help"], capture_output=True, text=True, timeout=120
+        )
+        if result.returncode or "Flags:" not in result.stdout:
+            sys.exit(f"{command} --help failed with status {result.returncode}:\n{result.stdout}{result.stderr}")
+
+    names = [module.name for module in pkgutil.walk_packages(t2tlite.__path__, "t2tlite.", onerror=_fail)]
+    for name in names:
+        importlib.import_module(name)
+    print(f"The wheel of t2tlite {distribution.version}: {len(names)} modules, {len(commands)} commands work.")
+
+
+def _fail(name: str) -> None:
+    raise ImportError(f"Cannot import the package {name}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+# Needs Python 3.10 to 3.13 and make; everything else goes into .venv. `make` alone lists the targets.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+DEMO := runs/demo
+
+# PYTHON=... names the Python to use; without it, the first one of these that fits.
+PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
+
+.PHONY: help demo test check lint types wheel wheel-test hooks install clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+demo: install  ## train a small English-German model on generated sentences, then score and show its translations
+	$(BIN)/t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny \
+	  --data_dir=$(DEMO)/data --output_dir=$(DEMO)/grammar_ende
+	$(BIN)/t2t-decoder --output_dir=$(DEMO)/grammar_ende --split=test
+
+test: install  ## run the tests
+	$(BIN)/python -m pytest -q
+
+check: lint types test  ## everything a commit must pass: ruff, mypy, import direction, tests
+
+lint: install  ## ruff: mistakes and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy sees the packages where they are installed, not where they lie: problems/ as t2tlite/problems, and so on.
+types: install  ## mypy
+	@rm -rf build/typecheck && mkdir -p build/typecheck/t2tlite
+	@ln -s $(CURDIR)/t2tlite/* $(CURDIR)/problems $(CURDIR)/hparams $(CURDIR)/bin build/typecheck/t2tlite/
+	cd build/typecheck && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p t2tlite
+
+# Built from a copy: over an old build/lib, setuptools would ship files deleted since.
+wheel: install  ## build dist/t2tlite-*.whl
+	@rm -rf build/wheel dist && mkdir -p build/wheel
+	@cp -R setup.py pyproject.toml README.md LICENSE t2tlite problems hparams bin build/wheel/
+	$(PIP) wheel -q --no-deps --no-build-isolation -w dist build/wheel
+	@ls dist/*.whl
+
+wheel-test: wheel  ## install the wheel into an environment of its own and try it from outside this folder
+	@rm -rf build/wheel-venv && $(BIN)/python -m venv build/wheel-venv
+	@echo "Installing the wheel with its requirements into build/wheel-venv."
+	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt dist/*.whl
+	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py
+
+hooks: install  ## let git run `make check` before each commit
+	@printf '#!/bin/sh\nexec make --no-print-directory check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
+	@chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
+	@echo "git now runs make check before each commit; git commit --no-verify skips it."
+
+install: $(VENV)/.project  ## make .venv with the exact tested versions, and this project in it
+
+# A new lock means a new environment, so that nothing of the old one is left in it.
+$(VENV)/.locked: requirements.txt requirements-dev.txt
+	@for python in $(PYTHONS); do \
+	  if $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then \
+	    echo "Making .venv with $$($$python --version)."; exec $$python -m venv --clear $(VENV); \
+	  fi; \
+	done; \
+	echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
+	  "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+	@printf 'Installing TensorFlow and what else is needed into .venv; the download is about 1 GB.'; \
+	(while sleep 2; do printf .; done) & dots=$$!; trap 'kill $$dots' EXIT; trap 'exit 130' INT TERM; \
+	$(PIP) install -q -r requirements-dev.txt && echo ' done.'
+	@touch $@
+
+$(VENV)/.project: $(VENV)/.locked setup.py pyproject.toml
+	@$(PIP) install -q --no-deps --no-build-isolation -e . 2> $(VENV)/install.log || { cat $(VENV)/install.log >&2; exit 1; }
+	@touch $@
+
+clean:  ## delete what was built; runs/ and its models stay
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	find t2tlite problems hparams bin tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

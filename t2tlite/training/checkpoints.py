@@ -1,0 +1,175 @@
+"""Checkpoints `model.ckpt-N`: kept, restored, averaged.
+
+A checkpoint holds the weights, the optimizer and the step. Batches and dropout masks are functions of the step, so
+nothing else is needed to go on exactly where a run stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+PREFIX = "model.ckpt"
+BEST = "best"  # folder of the best checkpoint by dev, and its figures in best.json
+
+
+class Checkpoints:
+    """The checkpoints of a run: the newest ones in the run's folder, the best by dev in its folder `best`.
+
+    Args:
+        folder: the run's folder.
+        model: built, so that its variables exist.
+        optimizer: built, likewise.
+        keep: how many of the newest to keep.
+    """
+
+    def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int) -> None:
+        self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self._checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, step=self.step)
+        self._newest = tf.train.CheckpointManager(
+            self._checkpoint, str(folder), max_to_keep=keep, checkpoint_name=PREFIX
+        )
+        self._best = tf.train.CheckpointManager(
+            self._checkpoint, str(folder / BEST), max_to_keep=1, checkpoint_name=PREFIX
+        )
+        self._best_file = folder / BEST / "best.json"
+        self._saved_step = -1
+
+    def restore(self) -> int:
+        """Goes back to the newest checkpoint, and returns its step; 0 where there is none.
+
+        Raises:
+            ValueError: the checkpoint is damaged or does not fit the model.
+        """
+        path = self._newest.latest_checkpoint
+        if path is None:
+            return 0
+        _restore(self._checkpoint, path, everything=True)
+        self._saved_step = int(self.step.numpy())
+        return self._saved_step
+
+    def save(self, step: int) -> None:
+        """Writes model.ckpt-`step`, unless it was the last to be written."""
+        if step != self._saved_step:
+            self.step.assign(step)
+            self._newest.save(checkpoint_number=step)
+            self._saved_step = step
+
+    def best(self) -> dict[str, float]:
+        """The figures of the best checkpoint; empty where there is none yet."""
+        return json.loads(self._best_file.read_text()) if self._best_file.exists() else {}
+
+    def save_best(self, step: int, figures: dict[str, float]) -> None:
+        """Writes the best checkpoint anew, with its figures."""
+        self.step.assign(step)
+        self._best.save(checkpoint_number=step)
+        write_text(self._best_file, json.dumps({"step": step, **figures}, indent=2) + "\n")
+
+
+def list_checkpoints(folder: Path) -> list[str]:
+    """The checkpoints in a folder, `folder/model.ckpt-N`, oldest first. Averaged ones do not count."""
+    found = []
+    for index in folder.glob(f"{PREFIX}-*.index"):
+        match = re.fullmatch(rf"{re.escape(PREFIX)}-(\d+)\.index", index.name)
+        if match:
+            found.append((int(match[1]), str(index.with_suffix(""))))
+    return [path for _, path in sorted(found)]
+
+
+def find_checkpoint(run: Path, path: str | None = None) -> str:
+    """The checkpoint to use: `path`, or the newest in `run`.
+
+    Args:
+        run: a run's folder.
+        path: a checkpoint (RUN/model.ckpt-N), a folder of checkpoints, or None.
+
+    Raises:
+        FileNotFoundError: there is none.
+    """
+    where = Path(path) if path else run
+    if path and Path(f"{path}.index").exists():
+        return path
+    found = tf.train.latest_checkpoint(str(where)) if where.is_dir() else None
+    if found is None:
+        found = (list_checkpoints(where) or [None])[-1] if where.is_dir() else None
+    if found is None:
+        raise FileNotFoundError(
+            f"There is no checkpoint at {where}. Expected {PREFIX}-N.index and its data file, as t2t-trainer "
+            "writes them. Train first, or name another with --checkpoint_path."
+        )
+    return found
+
+
+def restore_weights(model: Any, path: str) -> None:
+    """Gives a built model the weights of a checkpoint.
+
+    Raises:
+        ValueError: the checkpoint is damaged or does not fit the model.
+    """
+    _restore(tf.train.Checkpoint(model=model), path, everything=False)
+
+
+def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
+    """Writes a checkpoint whose weights are the mean of others' (the paper averages the last 5, or 20).
+
+    Args:
+        model: built; its weights become the mean.
+        paths: the checkpoints.
+        target: folder to write in; made if need be.
+
+    Returns:
+        The path of the new checkpoint, `target/model.ckpt-N`, N the last of the steps averaged.
+    """
+    sums = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
+    for path in paths:
+        restore_weights(model, path)
+        for total, variable in zip(sums, model.trainable_variables, strict=True):
+            total += variable.numpy().astype(np.float64)
+    for total, variable in zip(sums, model.trainable_variables, strict=True):
+        variable.assign((total / len(paths)).astype(np.float32))
+    target.mkdir(parents=True, exist_ok=True)
+    step = step_of(paths[-1])
+    manager = tf.train.CheckpointManager(
+        tf.train.Checkpoint(model=model), str(target), max_to_keep=1, checkpoint_name=PREFIX
+    )
+    return manager.save(checkpoint_number=step)
+
+
+def step_of(path: str) -> int:
+    """The N of `model.ckpt-N`; 0 where the name has none."""
+    match = re.search(r"-(\d+)$", path)
+    return int(match[1]) if match else 0
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file that is there either whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _restore(checkpoint: tf.train.Checkpoint, path: str, everything: bool) -> None:
+    try:
+        status = checkpoint.restore(path)
+        status.assert_existing_objects_matched()
+        if everything:
+            status.assert_consumed()
+        else:
+            status.expect_partial()
+    except (tf.errors.OpError, ValueError, AssertionError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise ValueError(
+            f"Checkpoint {path} could not be restored: it is damaged, or was written by a model of another shape "
+            f"({reason}). Use another with --checkpoint_path, or delete it to go on from the one before."
+        ) from error

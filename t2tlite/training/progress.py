@@ -1,0 +1,105 @@
+"""What a run shows while it trains: a progress bar, TensorBoard events, and a stop when the loss is no number."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+from tqdm import tqdm
+
+from t2tlite.training.evaluate import Evaluation
+from t2tlite.training.train_step import StepResult
+
+REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
+
+
+def report(line: str) -> None:
+    """Prints a line to stderr without breaking the progress bar."""
+    tqdm.write(line, file=sys.stderr)
+
+
+class Progress:
+    """The bar and the events of a run.
+
+    Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU never waits for Python.
+
+    Args:
+        folder: where events go.
+        optimizer: whose learning rate is shown.
+        start: steps already done.
+        stop: steps to be done in all.
+    """
+
+    def __init__(self, folder: Path, optimizer: Any, start: int, stop: int) -> None:
+        self._optimizer = optimizer
+        self._events = tf.summary.create_file_writer(str(folder))
+        self._bar = tqdm(total=stop, initial=start, unit="step", dynamic_ncols=True, smoothing=0.1)
+        self._results: list[tuple[int, StepResult]] = []  # by step, not yet read back
+        self._since = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+        self._events.close()
+
+    def step(self, step: int, result: StepResult) -> None:
+        """Notes that update number `step`, counted from 0, has been made."""
+        self._results.append((step, result))
+        self._bar.update(1)
+        if time.monotonic() - self._since > REPORT_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Reads back what has not been, shows it and writes it to the events.
+
+        Raises:
+            FloatingPointError: a loss is infinite or not a number.
+        """
+        if not self._results:
+            return
+        losses = [(step, float(result.loss)) for step, result in self._results]
+        for step, loss in losses:
+            if not math.isfinite(loss):
+                raise FloatingPointError(
+                    f"The loss became {loss} at step {step + 1:,}. Checkpoints from before are intact. Try a lower "
+                    "learning_rate_constant, a longer warm-up, or dtype_policy=float32."
+                )
+        tokens = sum(float(result.tokens) for _, result in self._results)
+        positions = sum(float(result.positions) for _, result in self._results)
+        self._results = []
+        step, loss = losses[-1]
+        rate = tokens / max(time.monotonic() - self._since, 1e-9)
+        waste = 1.0 - tokens / positions
+        learning_rate = float(self._optimizer.learning_rate)
+        self._bar.set_postfix_str(
+            f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}"
+        )
+        with self._events.as_default():
+            for done, value in losses:
+                tf.summary.scalar("train/loss", value, step=done + 1)
+            tf.summary.scalar("train/learning_rate", learning_rate, step=step + 1)
+            tf.summary.scalar("train/tokens_per_second", rate, step=step + 1)
+            tf.summary.scalar("train/padding_waste", waste, step=step + 1)
+        self._since = time.monotonic()
+
+    def evaluated(self, step: int, evaluation: Evaluation, bleu: float | None, better: bool) -> None:
+        """Shows an evaluation on dev."""
+        line = f"step {step:,}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, "
+        line += f"accuracy {evaluation.accuracy:.4f}"
+        if bleu is not None:
+            line += f", BLEU {bleu:.2f}"
+        report(line + (" (best so far)" if better else ""))
+        with self._events.as_default():
+            tf.summary.scalar("dev/loss", evaluation.loss, step=step)
+            tf.summary.scalar("dev/perplexity", evaluation.perplexity, step=step)
+            tf.summary.scalar("dev/accuracy", evaluation.accuracy, step=step)
+            if bleu is not None:
+                tf.summary.scalar("dev/bleu", bleu, step=step)
+        self._events.flush()
+        self._since = time.monotonic()  # the evaluation's time does not count as training

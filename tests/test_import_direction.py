@@ -1,0 +1,170 @@
+"""Who may import whom: the table below, held against every import statement of the project.
+
+An import inside a function counts as well: it is a dependency all the same, only a later one. What gets loaded by
+importing a module, which is another matter, is asked of Python itself at the end of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = {"t2tlite": "t2tlite", "problems": "t2tlite.problems", "hparams": "t2tlite.hparams", "bin": "t2tlite.bin"}
+ANYTHING = None
+LIBRARY = {"config", "data", "decoding", "evaluation", "layers", "models", "quiet", "registry", "training"}
+
+# The standard library is open to all, and so are a package's own modules. Below t2tlite, the longest name that fits
+# a module counts.
+# module                     may import of t2tlite                     and of other people's packages
+RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
+    "registry":             (set(),                                    set()),
+    "quiet":                (set(),                                    set()),
+    "config":               ({"registry"},                             set()),
+    "layers":               (set(),                                    {"keras", "numpy"}),
+    "models":               ({"config", "layers"},                     {"keras", "numpy"}),
+    "data":                 ({"config", "registry", "quiet"},          ANYTHING),
+    "data.problem":         ({"registry"},                             set()),
+    "decoding":             ({"config", "data", "evaluation"},         ANYTHING),
+    "decoding.beam_search": (set(),                                    {"keras"}),
+    "training":             ({"config", "data", "evaluation"},         ANYTHING),
+    "evaluation":           (set(),                                    {"numpy", "sacrebleu", "sacremoses"}),
+    "runs":                 (LIBRARY,                                  ANYTHING),
+    "problems":             ({"data", "evaluation", "registry"},       {"numpy", "tensorflow_datasets"}),
+    "hparams":              ({"config", "registry"},                   set()),
+    "bin":                  (ANYTHING,                                 ANYTHING),
+}  # fmt: skip
+
+# Importing these loads neither TensorFlow nor Keras, so that commands answer and data workers start at once.
+LIGHT = [
+    "t2tlite",
+    "t2tlite.config",
+    "t2tlite.registry",
+    "t2tlite.data.generate",
+    "t2tlite.data.problem",
+    "t2tlite.data.text_encoder",
+    "t2tlite.data.text_files",
+    "t2tlite.data.token_store",
+    "t2tlite.evaluation.bleu",
+    "t2tlite.evaluation.compound_split",
+    "t2tlite.hparams",
+    "t2tlite.problems",
+    "t2tlite.bin.flags",
+]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of the project by the name it is installed under."""
+    found = {}
+    for folder, package in FOLDERS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inner = path.relative_to(ROOT / folder).with_suffix("").parts
+            found[".".join((package, *inner)).removesuffix(".__init__")] = path
+    return found
+
+
+MODULES = modules()
+
+
+def imported(source: str, package: str) -> Iterator[str]:
+    """Full names of what a source text imports; `package` is where its relative imports start."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            # `from t2tlite import registry` imports a module, `from t2tlite.registry import problem` a name from one.
+            full_names = [f"{base}.{alias.name}" for alias in node.names]
+            yield from (name if name in MODULES else base for name in full_names)
+
+
+def rule_of(module: str) -> str | None:
+    """`data.problem` for t2tlite.data.problem, `data` for t2tlite.data.other, None where the table has no row."""
+    parts = module.split(".")[1:]
+    names = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
+    return next((name for name in names if name in RULES), None)
+
+
+def violations(module: str, source: str, is_package: bool = False) -> list[str]:
+    """Each import of a source text that the table does not allow, as a message."""
+    rule = rule_of(module)
+    if rule is None:
+        return [f"{module} has no row in the table of tests/test_import_direction.py. Add one."]
+    own, others = RULES[rule]
+    folder = rule.split(".")[0]
+    messages = []
+    for name in imported(source, module if is_package else module.rpartition(".")[0]):
+        top, _, below = name.partition(".")
+        if top in sys.stdlib_module_names or name == "t2tlite":
+            continue
+        if top == "t2tlite":
+            target = below.split(".")[0]
+            allowed = own is ANYTHING or target in own or (target == folder and rule != "decoding.beam_search")
+        else:
+            allowed = others is ANYTHING or top in others
+        if not allowed:
+            messages.append(f"{module} imports {name}, which {rule} may not.")
+    return messages
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name != "t2tlite"])
+def test_module_imports_only_what_the_table_allows(module):
+    path = MODULES[module]
+    assert violations(module, path.read_text(encoding="utf-8"), path.name == "__init__.py") == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("t2tlite.layers.attention", "from t2tlite.models.transformer import Transformer"),
+        ("t2tlite.layers.attention", "import tensorflow as tf"),
+        ("t2tlite.training.trainer", "def f():\n    from t2tlite import models"),
+        ("t2tlite.training.trainer", "from ..problems import grammar"),
+        ("t2tlite.decoding.beam_search", "import t2tlite.decoding.decode"),
+        ("t2tlite.data.generate", "import t2tlite.hparams.transformer"),
+        ("t2tlite.runs", "from t2tlite.bin import flags"),
+        ("t2tlite.evaluation.bleu", "import tensorflow_text"),
+        ("t2tlite.problems.grammar", "from t2tlite.training import trainer"),
+        ("t2tlite.newcomer", "import os"),
+    ],
+)
+def test_a_forbidden_import_is_found(module, source):
+    assert len(violations(module, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("t2tlite.layers.attention", "import math\nfrom keras import ops\nfrom .dropout import Dropout"),
+        ("t2tlite.data.generate", "import t2tlite\nfrom t2tlite import registry"),
+        ("t2tlite.bin.t2t_trainer", "import t2tlite.problems, tensorflow"),
+    ],
+)
+def test_an_allowed_import_is_not_reported(module, source):
+    assert violations(module, source) == []
+
+
+def test_importing_t2tlite_loads_nothing_else_of_it():
+    code = "import sys, t2tlite; print(*sorted(m for m in sys.modules if m.startswith('t2tlite.')))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert result.stdout.split() == []
+
+
+def test_light_modules_load_neither_tensorflow_nor_keras():
+    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets'}"
+    code = (
+        "import importlib, sys\n"
+        f"for name in {LIGHT}:\n"
+        "    importlib.import_module(name)\n"
+        f"    loaded = {heavy} & set(sys.modules)\n"
+        "    if loaded:\n"
+        "        sys.exit(f'importing {name} loads {sorted(loaded)}')\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr

@@ -1,0 +1,79 @@
+"""Two small problems for tests of making and opening data."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import random
+from pathlib import Path
+
+from t2tlite.data.problem import Problem
+
+WORDS = [
+    "cat",
+    "dog",
+    "mat",
+    "house",
+    "tree",
+    "sits",
+    "runs",
+    "sleeps",
+    "under",
+    "over",
+    "the",
+    "a",
+    "big",
+    "small",
+    "red",
+]
+
+
+def sentences(count: int, seed: int) -> list[tuple[str, str]]:
+    """Pairs of random words and the same words in upper case, reversed."""
+    draw = random.Random(seed)
+    rows = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(count)]
+    return [(" ".join(row), " ".join(row[::-1]).upper()) for row in rows]
+
+
+@dataclasses.dataclass(frozen=True)
+class TinyTask(Problem):
+    """Pairs in memory."""
+
+    vocab_size: int = 330
+    train: tuple[tuple[str, str], ...] = tuple(sentences(230, 1))
+    dev: tuple[tuple[str, str], ...] = tuple(sentences(30, 2))
+    test: tuple[tuple[str, str], ...] = tuple(sentences(20, 3))
+
+    source_language = "en"
+    target_language = "de"
+
+    def pairs(self, split, tmp_dir):
+        yield from getattr(self, split)
+
+
+@dataclasses.dataclass(frozen=True)
+class FileTask(Problem):
+    """Pairs from tab-separated files."""
+
+    vocab_size: int = 330
+    train: str = ""
+
+    def splits(self):
+        return ("train", "dev")
+
+    def files(self, tmp_dir):
+        return [Path(self.train)]
+
+    def pairs(self, split, tmp_dir):
+        for line in Path(self.train).read_text().splitlines():
+            source, target = line.split("\t")
+            yield source, target
+
+
+def contents(folder: Path) -> dict[str, str]:
+    """Every file below `folder`, hidden ones too, with a digest."""
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
