@@ -67,8 +67,11 @@ $(VENV)/.locked: requirements.txt requirements-dev.txt
 	$(PIP) install -q -r requirements-dev.txt && echo ' done.'
 	@touch $@
 
+# An egg-info folder left here by another tool would be taken for the installed project's description.
 $(VENV)/.project: $(VENV)/.locked setup.py pyproject.toml
-	@$(PIP) install -q --no-deps --no-build-isolation -e . 2> $(VENV)/install.log || { cat $(VENV)/install.log >&2; exit 1; }
+	@rm -rf t2tlite.egg-info
+	@$(PIP) install -q --no-deps --no-build-isolation -e . 2> $(VENV)/install.log || \
+	  { cat $(VENV)/install.log >&2; exit 1; }
 	@touch $@
 
 clean:  ## delete what was built; runs/ and its models stay

@@ -97,6 +97,14 @@ class CommandError(Exception):
     """A mistake of the user's that is neither a bad value nor a missing file, such as flags that do not go together."""
 
 
+class Stopped(Exception):
+    """A signal ended the command in good order."""
+
+    def __init__(self, message: str, signal_number: int) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
+
+
 def run_command(
     doc: str | None, names: Sequence[str], run: Callable[[Args], None], argv: Sequence[str] | None = None
 ) -> int:
@@ -111,7 +119,7 @@ def run_command(
         argv: arguments without the program's name; by default those of this process.
 
     Returns:
-        0, or 1 after a mistake, or 130 when interrupted.
+        0; 1 after a mistake; 128 + the signal's number after a signal.
     """
     program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
     argv = sys.argv[1:] if argv is None else list(argv)
@@ -125,12 +133,14 @@ def run_command(
         run(args)
     except absl_flags.Error as error:
         return _fail(program, f"{error} --help lists the flags.")
-    except (ValueError, OSError, CommandError) as error:
+    except (ValueError, OSError, ArithmeticError, CommandError) as error:
         if getattr(args, "verbosity", "") == "debug":
             raise
         return _fail(program, str(error))
     except KeyboardInterrupt:
         return _fail(program, "Interrupted.", 128 + signal.SIGINT)
+    except Stopped as stopped:
+        return _fail(program, str(stopped), 128 + stopped.signal_number)
     return 0
 
 

@@ -31,7 +31,6 @@ FLAGS = (
     *flags.PROBLEM_OPTIONS,
     "t2t_usr_dir",
     "registry_help",
-    "verbosity",
 )
 
 

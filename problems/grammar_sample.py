@@ -215,7 +215,7 @@ class Sampler(PhraseSampler):
             adjectives = subject.noun.adjectives
             if heavy and self.random() < 0.25 and subject.noun in _LIE_ON_TABLES:
                 subject.place = Place(ON if self.random() < 0.6 else UNDER, self.nominal(_TABLES, counted=False))
-            elif heavy and self.random() < 0.35:
+            elif heavy and subject.determiner in ("the", "a", "this") and self.random() < 0.5:
                 self.add_relative(subject)
         predicate = Predicate(self.choice(adjectives))
         clause = Clause(BE, tense, subject, predicate=predicate)

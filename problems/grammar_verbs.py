@@ -236,6 +236,5 @@ WHILE = Conjunction("(IN while)", "während", "pendant que")
 
 ANIMALS_CAN = frozenset(("see", "find", "hear", "follow", "eat", "drink", "love", "sleep", "play", "come", "run"))
 BENEFIT = frozenset(("buy", "write", "repair", "work", "sing", "dance"))  # for someone
-BARE_SUITS = frozenset(
-    ("see", "find", "buy", "sell", "write", "hear", "eat", "drink", "carry", "repair")
-)  # "sees dogs", not "loves dogs"
+# Verbs of which one says "sees dogs"; not "loves dogs", which French says with an article.
+BARE_SUITS = frozenset(("see", "find", "buy", "sell", "write", "hear", "eat", "drink", "carry", "repair"))

@@ -9,7 +9,8 @@ Importing this package is light: TensorFlow is imported when `load` is called.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from t2tlite.runs import Translator
@@ -18,8 +19,17 @@ __version__ = "0.1.0"
 __all__ = ["load", "__version__"]
 
 
-def load(run: Any, *args: Any, **kwargs: Any) -> Translator:
-    """The trained model of a run folder, ready to translate; see `t2tlite.runs.load`."""
+def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
+    """The trained model in a run folder, ready to translate; `t2tlite.runs.load` says more.
+
+    Args:
+        run: the run folder (t2t-trainer's --output_dir).
+        checkpoint_path: RUN/model.ckpt-N or a folder of a checkpoint; by default the newest of the run.
+
+    Raises:
+        FileNotFoundError: there is no run, vocabulary or checkpoint.
+        ValueError: a file of it is damaged.
+    """
     from t2tlite import runs
 
-    return runs.load(run, *args, **kwargs)
+    return runs.load(run, checkpoint_path)

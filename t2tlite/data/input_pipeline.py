@@ -95,6 +95,6 @@ def distribute(
             return part
 
         count = (stop - start) * here
-        return tf.data.Dataset.range(count).map(tensors, deterministic=True).prefetch(2 * here)
+        return tf.data.Dataset.range(count).map(tensors).prefetch(2 * here)
 
     return strategy.distribute_datasets_from_function(parts_of_worker)

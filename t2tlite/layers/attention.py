@@ -33,7 +33,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def __init__(
         self, hidden_size: int, num_heads: int, key_channels: int, value_channels: int, dropout: float, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)
         self.num_heads = num_heads
         self.key_size = key_channels // num_heads
 

@@ -20,7 +20,7 @@ class Residual(keras.layers.Layer):
     """
 
     def __init__(self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)
         self.pre_norm = pre_norm
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)

@@ -28,7 +28,7 @@ class EncoderLayer(keras.layers.Layer):
     """Self-attention, then feed-forward (Figure 1, left)."""
 
     def __init__(self, hparams: HParams, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)
         self.self_attention = _attention(hparams, "self_attention", self.dtype_policy)
         self.self_attention_residual = _residual(hparams, "self_attention_residual", self.dtype_policy)
         self.feed_forward = _feed_forward(hparams, self.dtype_policy)
@@ -50,7 +50,7 @@ class DecoderLayer(keras.layers.Layer):
     """Masked self-attention, attention to the source, then feed-forward (Figure 1, right)."""
 
     def __init__(self, hparams: HParams, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)
         self.self_attention = _attention(hparams, "self_attention", self.dtype_policy)
         self.self_attention_residual = _residual(hparams, "self_attention_residual", self.dtype_policy)
         self.cross_attention = _attention(hparams, "cross_attention", self.dtype_policy)
@@ -115,7 +115,7 @@ class Transformer(keras.Model):
     """
 
     def __init__(self, hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> None:
-        super().__init__(name="transformer", dtype=hparams.dtype_policy)
+        super().__init__(name="transformer", dtype=hparams.dtype_policy, autocast=False)
         self.hparams = hparams
         shared = hparams.shared_embedding_and_softmax_weights
         if shared and source_vocab_size != target_vocab_size:

@@ -1,0 +1,34 @@
+"""t2t-avg-checkpoints averages the newest checkpoints of a run, as the paper does before it decodes.
+
+  t2t-avg-checkpoints --output_dir=RUN --n=5
+
+writes RUN/averaged/model.ckpt-N, an ordinary checkpoint. Use it with
+  t2t-decoder --output_dir=RUN --checkpoint_path=RUN/averaged ...
+The paper averages the last 5 checkpoints of its base models and the last 20 of its big ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from t2tlite.bin import flags
+
+FLAGS = ("output_dir", "n", "verbosity")
+
+
+def run(args: flags.Args) -> None:
+    """Averages and says what was averaged."""
+    from t2tlite.runs import average_run
+
+    flags.require(args, "output_dir")
+    path, averaged = average_run(args.output_dir, args.n)
+    print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command t2t-avg-checkpoints."""
+    return flags.run_command(__doc__, FLAGS, run, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

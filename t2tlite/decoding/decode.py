@@ -1,0 +1,157 @@
+"""Token ids in, token ids out: sorts sentences into batches and runs beam search, or scores given targets."""
+
+# B batch, S source length, T target length, M beam size, L most positions
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from t2tlite.config import DecodeHParams
+from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+from t2tlite.decoding.beam_search import NEVER, beam_search
+
+EOS = 1
+LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
+
+
+class Hypothesis(NamedTuple):
+    """One decoded sequence."""
+
+    ids: list[int]  # without the end mark
+    score: float  # log-probability / length penalty
+
+
+class Decoder:
+    """Decodes with a model whose weights are in place.
+
+    Args:
+        model: has `start_decoding` and `decode_step` (see models/transformer.py), and is called to score.
+        options: how to decode.
+        jit_compile: compile the search with XLA, once for each padded shape; pays on GPUs.
+        max_positions: the model knows no positions beyond these (pos=emb); None where it has no limit.
+    """
+
+    def __init__(
+        self, model: Any, options: DecodeHParams, jit_compile: bool = False, max_positions: int | None = None
+    ) -> None:
+        self.options = options
+        self._max_positions = max_positions
+        self._jit_compile = jit_compile
+        self._boundaries = bucket_boundaries(LONGEST_BUCKET)
+
+        def search(inputs: Any, max_lengths: Any, length: Any) -> tuple[Any, Any]:
+            cache = model.start_decoding(inputs, options.beam_size, length)
+            return beam_search(
+                model.decode_step, cache, max_lengths, options.beam_size, length, options.alpha, options.return_beams
+            )
+
+        def log_probs(inputs: Any, targets: Any) -> Any:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
+            return -tf.reduce_sum(losses * tf.cast(targets != 0, tf.float32), axis=1)  # [B]
+
+        ids = tf.TensorSpec((None, None), tf.int32)
+        if jit_compile:  # static shapes: one program for each
+            self._search = tf.function(search, jit_compile=True)
+        else:
+            specs = (ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32))
+            self._search = tf.function(search, input_signature=specs)
+        self._log_probs = tf.function(log_probs, input_signature=(ids, ids))
+
+    def decode(
+        self, sources: Sequence[Sequence[int]], done: Callable[[int], None] = lambda count: None
+    ) -> list[list[Hypothesis]]:
+        """The best sequences for each source, in the order of the sources.
+
+        Args:
+            sources: token ids without end marks; an empty one gets empty hypotheses, unseen by the model.
+            done: called with the number of sentences after each batch, for a progress bar.
+
+        Returns:
+            For each source `return_beams` hypotheses or fewer, best first.
+
+        Raises:
+            ValueError: the memory does not suffice for one sentence.
+        """
+        empty = [Hypothesis([], 0.0)]
+        results: list[list[Hypothesis]] = [list(empty) for _ in sources]
+        for batch in self._batches([len(source) for source in sources]):
+            for at, hypotheses in zip(batch, self._decode_batch([sources[i] for i in batch]), strict=True):
+                results[at] = hypotheses
+            done(len(batch))
+        return results
+
+    def score(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        done: Callable[[int], None] = lambda count: None,
+    ) -> list[float]:
+        """The log-probability of each target, end mark included, given its source.
+
+        Args:
+            sources: token ids without end marks.
+            targets: likewise, as many.
+            done: called with the number of pairs after each batch.
+
+        Returns:
+            Natural logarithms, in the order of the pairs.
+        """
+        results = [0.0] * len(sources)
+        longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
+        for batch in self._batches(longest):
+            inputs, goals = (self._pad([side[i] for i in batch]) for side in (sources, targets))
+            for at, value in zip(batch, self._log_probs(inputs, goals).numpy(), strict=True):
+                results[at] = float(value)
+            done(len(batch))
+        return results
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of sentences, the longest first, so that memory shows at once whether it suffices."""
+        order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
+        start = 0
+        while start < len(order):
+            rows = max(1, self.options.batch_size // padded_length(lengths[order[start]] + 1, self._boundaries))
+            yield [int(i) for i in order[start : start + rows]]
+            start += rows
+
+    def _decode_batch(self, sources: list[Sequence[int]]) -> list[list[Hypothesis]]:
+        inputs = self._pad(sources)
+        # the end mark is no part of the source's length, but is one of the tokens decoded
+        max_lengths = np.array([len(s) + self.options.extra_length + 1 for s in sources], np.int32)
+        if self._max_positions is not None:
+            max_lengths = np.minimum(max_lengths, self._max_positions)
+        length = min(padded_length(int(max_lengths.max()), self._boundaries), self._max_positions or LONGEST_BUCKET)
+        try:
+            found = self._search(inputs, max_lengths, length if self._jit_compile else np.int32(length))
+        except tf.errors.ResourceExhaustedError:
+            if len(sources) == 1:
+                raise ValueError(
+                    f"The memory does not suffice to decode a sentence of {len(sources[0])} tokens with "
+                    f"beam_size={self.options.beam_size}. Split the sentence, or lower beam_size or extra_length."
+                ) from None
+            half = len(sources) // 2
+            return self._decode_batch(sources[:half]) + self._decode_batch(sources[half:])
+        ids, scores = (x.numpy()[:, : self.options.return_beams] for x in found)
+        return [
+            [Hypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]
+            for rows, values in zip(ids, scores, strict=True)
+        ]
+
+    def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
+        """Rows with their end marks, padded to a bucket boundary: int32 [B, S]."""
+        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._max_positions or LONGEST_BUCKET)
+        block = np.zeros((len(rows), width), np.int32)
+        for at, row in enumerate(rows):
+            block[at, : len(row)] = row
+            block[at, len(row)] = EOS
+        return block
+
+
+def _content(row: np.ndarray) -> list[int]:
+    ends = np.flatnonzero(row == EOS)
+    ids = row[: ends[0]] if len(ends) else row
+    return [int(i) for i in ids if i != 0]

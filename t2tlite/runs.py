@@ -1,0 +1,308 @@
+"""A run directory: made by training, and all that decoding needs.
+
+    RUN/hparams.json       the model and its training
+    RUN/manifest.json      the problem's manifest, as the data directory had it, and the direction
+    RUN/vocab.model        the vocabulary
+    RUN/flags.txt          the command line that trained it last
+    RUN/model.ckpt-N.*     checkpoints; RUN/best holds the best by dev; RUN/averaged what t2t-avg-checkpoints made
+    RUN/events.*           TensorBoard
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import tensorflow as tf
+
+from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
+from t2tlite.data.dataset import MANIFEST, Dataset
+from t2tlite.data.encode_shards import file_sha256
+from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
+from t2tlite.decoding.decode import Decoder
+from t2tlite.evaluation.bleu import corpus_bleu
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.training.checkpoints import (
+    average_checkpoints,
+    find_checkpoint,
+    list_checkpoints,
+    restore_weights,
+    step_of,
+    write_text,
+)
+from t2tlite.training.evaluate import Evaluation
+from t2tlite.training.trainer import Schedule, report, train
+
+HPARAMS = "hparams.json"
+MAX_SOURCE_TOKENS = 2048  # of a sentence to decode; far beyond what training sees
+
+
+class Translation(NamedTuple):
+    """One translation of a sentence."""
+
+    text: str
+    score: float  # log-probability / length penalty
+
+
+def train_run(
+    dataset: Dataset,
+    hparams: HParams,
+    folder: Path,
+    schedule: Schedule,
+    strategy: tf.distribute.Strategy,
+    eval_bleu: bool = False,
+) -> Evaluation:
+    """Trains a model on a dataset, in a new run directory or going on in an old one.
+
+    Args:
+        dataset: what to learn.
+        hparams: of the model and its training.
+        folder: the run directory.
+        schedule: what happens when.
+        strategy: where to train.
+        eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU instead of loss.
+
+    Returns:
+        The last evaluation.
+
+    Raises:
+        ValueError: the directory holds a run of another problem, vocabulary or model.
+    """
+    _prepare(folder, dataset, hparams)
+    tf.keras.utils.set_random_seed(schedule.random_seed)
+    size = dataset.encoder.vocab_size
+    if schedule.warm_start_from:
+        warm = Path(schedule.warm_start_from)
+        schedule = dataclasses.replace(schedule, warm_start_from=find_checkpoint(warm, schedule.warm_start_from))
+    bleu = _dev_bleu(dataset, hparams) if eval_bleu else None
+    return train(
+        strategy,
+        lambda: build_transformer(hparams, size, size),
+        hparams,
+        dataset.store("train"),
+        dataset.store("dev"),
+        folder,
+        schedule,
+        bleu,
+    )
+
+
+def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
+    """Makes a run directory, or checks that the one there can go on with these hparams and data."""
+    vocabulary = folder / dataset.vocabulary_path.name
+    manifest = {**dataset.manifest, "reverse": dataset.reverse}
+    if (folder / HPARAMS).exists():
+        before = read_hparams(folder)
+        changes = hparams.diff(before)
+        if changes:
+            told = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
+            fixed = [name for name in MODEL_FIELDS if name in changes]
+            if hparams.pos == "emb" and "max_length" in changes:
+                fixed.append("max_length")
+            if fixed:
+                raise ValueError(
+                    f"{folder} holds a run of another model: {told}. A run's {', '.join(fixed)} cannot change. Use "
+                    "another --output_dir, or the hparams of before."
+                )
+            report(f"Changed hparams, from here on: {told}.")
+        old = read_manifest(folder)
+        same = (old["problem"], old["reverse"], old["vocabulary"]["sha256"])
+        if same != (manifest["problem"], manifest["reverse"], manifest["vocabulary"]["sha256"]):
+            raise ValueError(
+                f"{folder} holds a run of another problem or vocabulary: {old['problem']}"
+                f"{'_rev' if old['reverse'] else ''}. Received: {dataset.name}. Use another --output_dir."
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    if not vocabulary.exists() or file_sha256(vocabulary) != manifest["vocabulary"]["sha256"]:
+        temporary = vocabulary.with_name(f".{vocabulary.name}.tmp")
+        shutil.copyfile(dataset.vocabulary_path, temporary)
+        temporary.replace(vocabulary)
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    write_text(folder / HPARAMS, hparams.to_json())
+
+
+def _dev_bleu(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], float]:
+    """A function that decodes dev and gives sacrebleu's BLEU."""
+    store, decoders = dataset.store("dev"), []
+    sources, references = store.source_text(), store.target_text()
+    options = decode_options(dataset.decode_defaults)
+
+    def bleu(model: Transformer, step: int) -> float:
+        if not decoders:
+            decoders.append(_decoder(model, options, hparams))
+        found = decoders[0].decode(dataset.encoder.encode_batch(sources))
+        translations = [dataset.encoder.decode(best[0].ids) for best in found]
+        return corpus_bleu(translations, references).score
+
+    return bleu
+
+
+def _decoder(model: Transformer, options: DecodeHParams, hparams: HParams) -> Decoder:
+    return Decoder(model, options, hparams.jit_compile, hparams.max_length if hparams.pos == "emb" else None)
+
+
+def write_flags(folder: Path, command: str, flags: Any) -> None:
+    """Notes in flags.txt the flags that a command was given."""
+    given = {name: value for name, value in vars(flags).items() if value not in (None, "", False)}
+    lines = [f"--{name}={','.join(v) if isinstance(v, list) else v}" for name, v in given.items()]
+    write_text(folder / "flags.txt", "\n".join([command, *lines]) + "\n")
+
+
+def read_hparams(folder: Path) -> HParams:
+    """The hparams of a run.
+
+    Raises:
+        FileNotFoundError: the folder holds no run.
+        ValueError: its hparams.json is damaged.
+    """
+    path = folder / HPARAMS
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which has no {HPARAMS}."
+        )
+    try:
+        return HParams.from_json(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ValueError: it is damaged.
+    """
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise FileNotFoundError(f"A run needs its {MANIFEST}. {folder} has none: was it copied whole?")
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def decode_options(defaults: dict[str, float], changes: str = "") -> DecodeHParams:
+    """A problem's decoding defaults, changed by --decode_hparams.
+
+    Raises:
+        ValueError: an unknown field or a bad value.
+    """
+    return DecodeHParams(**defaults).override(changes)
+
+
+def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
+    """The trained model in a run directory, ready to translate.
+
+    Args:
+        run: the run directory (t2t-trainer's --output_dir).
+        checkpoint_path: RUN/model.ckpt-N, or a folder such as RUN/averaged; by default the newest of the run.
+
+    Raises:
+        FileNotFoundError: there is no run, vocabulary or checkpoint.
+        ValueError: a file of it is damaged.
+    """
+    folder = Path(run)
+    hparams, manifest = read_hparams(folder), read_manifest(folder)
+    checkpoint = find_checkpoint(folder, checkpoint_path)
+    encoder = open_encoder(folder / manifest["vocabulary"]["file"])
+    model = build_transformer(hparams, encoder.vocab_size, encoder.vocab_size)
+    restore_weights(model, checkpoint)
+    return Translator(model, encoder, hparams, manifest, checkpoint)
+
+
+def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
+    """Averages the newest checkpoints of a run into RUN/averaged.
+
+    Returns:
+        The new checkpoint's path, and those averaged.
+
+    Raises:
+        ValueError: the run has fewer checkpoints.
+    """
+    folder = Path(run)
+    hparams, manifest = read_hparams(folder), read_manifest(folder)
+    paths = list_checkpoints(folder)
+    if count < 1 or len(paths) < count:
+        raise ValueError(
+            f"--n must be from 1 to the number of checkpoints in {folder}. Received: --n={count}, {len(paths)} "
+            "checkpoints. Train on with a higher --keep_checkpoint_max, or average fewer."
+        )
+    size = open_encoder(folder / manifest["vocabulary"]["file"]).vocab_size
+    model = build_transformer(hparams, size, size)
+    return average_checkpoints(model, paths[-count:], folder / "averaged"), paths[-count:]
+
+
+class Translator:
+    """A trained model with its vocabulary: text in, text out."""
+
+    def __init__(
+        self, model: Transformer, encoder: SentencePieceEncoder, hparams: HParams, manifest: dict[str, Any], path: str
+    ) -> None:
+        self.model = model
+        self.encoder = encoder
+        self.hparams = hparams
+        self.manifest = manifest
+        self.checkpoint = path
+        self.step = step_of(path)
+        self._decoders: dict[DecodeHParams, Decoder] = {}
+
+    def translate(self, sentences: Sequence[str], **options: Any) -> list[str]:
+        """The best translation of each sentence, in order; a blank one stays blank.
+
+        Args:
+            sentences: without line breaks.
+            **options: fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`; by default the problem's.
+
+        Raises:
+            ValueError: a bad option, or a sentence longer than the limit; the message names it.
+        """
+        return [best[0].text for best in self.translate_n_best(sentences, **options)]
+
+    def translate_n_best(
+        self, sentences: Sequence[str], done: Callable[[int], None] = lambda count: None, **options: Any
+    ) -> list[list[Translation]]:
+        """As `translate`, with `return_beams` translations of each sentence, best first, and their scores."""
+        chosen = DecodeHParams(**{**self.manifest["decode_defaults"], **options})
+        blank = [not sentence.strip() for sentence in sentences]
+        sources = [[] if skip else ids for skip, ids in zip(blank, self._encode(sentences), strict=True)]
+        found = self._decoder(chosen).decode(sources, done)
+        return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
+
+    def score(
+        self, sources: Sequence[str], targets: Sequence[str], done: Callable[[int], None] = lambda count: None
+    ) -> list[float]:
+        """The log-probability (natural) of each target, end mark included, given its source.
+
+        Raises:
+            ValueError: not as many targets as sources, or one longer than the limit.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
+        options = DecodeHParams(**self.manifest["decode_defaults"])
+        return self._decoder(options).score(self._encode(sources), self._encode(targets), done)
+
+    def _decoder(self, options: DecodeHParams) -> Decoder:
+        if options not in self._decoders:
+            self._decoders[options] = _decoder(self.model, options, self.hparams)
+        return self._decoders[options]
+
+    def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
+        if isinstance(sentences, str):
+            raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
+        limit = MAX_SOURCE_TOKENS if self.hparams.pos != "emb" else self.hparams.max_length - 1
+        encoded = self.encoder.encode_batch(sentences)
+        for number, ids in enumerate(encoded, start=1):
+            if len(ids) > limit:
+                raise ValueError(
+                    f"A sentence must have at most {limit:,} tokens. Received: line {number} with {len(ids):,} tokens, "
+                    f"beginning {sentences[number - 1][:40]!r}. Split it, or leave it blank."
+                )
+        return encoded
+
+    def _text(self, ids: list[int]) -> str:
+        return self.encoder.decode(ids).replace("\n", " ")

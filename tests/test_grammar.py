@@ -1,0 +1,154 @@
+"""The embedded grammar: properties of many sentences, and the problems made of them."""
+
+import itertools
+import random
+import re
+from collections import Counter
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.problems.grammar import GrammarEnde, GrammarEnfr, GrammarSentence, sentences
+from t2tlite.problems.grammar_sample import Sampler
+from t2tlite.problems.grammar_words import NOUNS
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return list(sentences("train", 10000, seed=7))
+
+
+def test_an_english_sentence_has_one_translation_and_one_tree(sample):
+    known = {}
+    for sentence in sample + list(sentences("train", 10000, seed=8)):
+        meaning = sentence.german, sentence.french, sentence.tree
+        assert known.setdefault(sentence.english, meaning) == meaning
+    assert len(known) > 19000  # few come twice
+
+
+def test_leaves_of_a_tree_spell_its_sentence(sample):
+    labels = Counter()
+    for sentence in sample:
+        assert sentence.tree.count("(") == sentence.tree.count(")")
+        assert re.fullmatch(r"(\([^ ()]+ (?=[(])|\([^ ()]+ [^ ()]+\)|\)| )+", sentence.tree)
+        words = " ".join(re.findall(r"([^ ()]+)\)", sentence.tree))
+        assert re.sub(r" (?=[.,?]|'s )", "", words).replace("can not", "cannot") == sentence.english
+        labels.update(re.findall(r"\(([^ ]+)", sentence.tree))
+    clauses = {"S", "SBAR", "SBARQ", "SQ"}
+    phrases = {"NP", "VP", "PP", "ADJP", "ADVP", "PRT", "WHNP", "WHADVP"}
+    words = {
+        "DT",
+        "NN",
+        "NNS",
+        "NNP",
+        "JJ",
+        "JJR",
+        "RB",
+        "RBR",
+        "RP",
+        "IN",
+        "TO",
+        "CC",
+        "CD",
+        "MD",
+        "PRP",
+        "PRP$",
+        "POS",
+    }
+    words |= {"VB", "VBD", "VBP", "VBZ", "WDT", "WP", "WRB", ".", ","}
+    assert set(labels) == clauses | phrases | words
+
+
+def test_sentences_look_like_sentences(sample):
+    lengths = Counter()
+    french_nouns = "|".join(itertools.chain.from_iterable(noun.french for noun in NOUNS))
+    for sentence in sample:
+        lengths[len(sentence.english.split())] += 1
+        for text in (sentence.english, sentence.german, sentence.french):
+            assert re.fullmatch(r"[A-ZÀÉ0-9][^.?]*[.?]", text)
+            assert not re.search(r"  | [.,]|,,|,[.?]|\(|\)", text)
+        assert sentence.english[-1] == sentence.german[-1] == sentence.french[-1]
+        # In French no "que" before a vowel, nor "de le" before a noun (before a verb "le" is a pronoun, and stays).
+        assert not re.search(r"\b(je|ne|que|de|le|la|me) [aeiouéêœh](?!nze|uit)", sentence.french)
+        assert not re.search(rf"\b(de|à) les? ({french_nouns})\b", sentence.french)
+        assert not re.search(r"\bin d(em|as) |\bzu de[mr] ", sentence.german)
+    assert min(lengths) >= 4
+    assert max(lengths) <= 20
+    assert sum(lengths[n] for n in range(5, 15)) > 0.8 * len(sample)
+
+
+def test_no_reflexive_is_needed(sample):
+    assert not [s.english for s in sample if re.search(r"\b(I|we)\b (?:can |will |must )?[a-z]+ (me|us)\b", s.english)]
+
+
+def test_splits_share_no_sentence_whatever_the_seed():
+    english = {
+        split: {s.english for seed in (1, 2) for s in sentences(split, 2000, seed)}
+        for split in ("train", "dev", "test")
+    }
+    for first, second in itertools.combinations(english.values(), 2):
+        assert not first & second
+
+
+@pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_dev_and_test_hold_500_different_sentences(problem, split):
+    pairs = list(problem.pairs(split, None))
+    assert len(pairs) == 500
+    assert len({source for source, _ in pairs}) == 500
+
+
+def test_pairs_are_the_same_each_time():
+    problem = GrammarEnde(train_size=300)
+    first = list(problem.pairs("train", None))
+    random.seed(5)
+    other = problem.pairs("dev", None)
+    second = [pair for pair, _ in zip(problem.pairs("train", None), other, strict=False)]
+    assert first == second
+    assert len(first) == 300
+    assert list(GrammarEnde(train_size=200).pairs("train", None)) == first[:200]  # more data is the same and more
+
+
+def test_pairs_are_frozen():
+    # Whoever changes the grammar changes everybody's data and scores: let that be seen.
+    assert next(GrammarEnde().pairs("test", None)) == ("Did they often sleep?", "Haben sie oft geschlafen?")
+    assert next(GrammarEnfr().pairs("test", None)) == ("Did they often sleep?", "Est-ce qu'ils ont souvent dormi ?")
+
+
+def test_problems_are_registered():
+    problem = registry.problem("grammar_ende", train_size=10)
+    assert (problem.source_language, problem.target_language) == ("en", "de")
+    assert len(list(problem.pairs("train", None))) == 10
+    assert registry.problem("grammar_enfr_rev").reverse
+    assert registry.problem("grammar_enfr").target_language == "fr"
+    assert registry.list_problems()["grammar_ende"].startswith("English to German")
+
+
+def test_refuses_what_it_cannot_make():
+    with pytest.raises(ValueError, match=r"train_size must be at least 1. Received: 0"):
+        GrammarEnde(train_size=0)
+    with pytest.raises(ValueError, match=r"split must be one of train, dev, test. Received: 'valid'"):
+        GrammarEnde().pairs("valid", None)
+
+
+@pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
+def test_default_vocabulary_can_be_built(problem, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pairs = list(itertools.islice(problem.pairs("train", None), 10000))
+    (tmp_path / "text").write_text("\n".join(itertools.chain.from_iterable(pairs)), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"), model_prefix=str(tmp_path / "vocab"), vocab_size=problem.vocab_size,
+        model_type="bpe", byte_fallback=True, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+        normalization_rule_name="identity", minloglevel=2,
+    )  # fmt: skip
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "vocab.model"))
+    assert processor.vocab_size() == problem.vocab_size
+    lengths = [len(processor.encode(target)) for _, target in pairs]
+    assert sum(lengths) / len(lengths) < 16
+
+
+def test_sampler_is_its_generator():
+    first, second = (Sampler(random.Random("x")) for _ in range(2))
+    assert [GrammarSentence(first.sentence()).tree for _ in range(50)] == [
+        GrammarSentence(second.sentence()).tree for _ in range(50)
+    ]

@@ -1,0 +1,65 @@
+"""The project's own files agree with each other: commands, packages, requirements and their lock."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+DISTRIBUTION = importlib.metadata.distribution("t2tlite")
+COMMANDS = [entry for entry in DISTRIBUTION.entry_points if entry.group == "console_scripts"]
+PYTHONS = ("3.10", "3.11", "3.12", "3.13")
+
+
+def locked(python: str) -> dict[str, str]:
+    """Version by package that requirements-dev.txt, with the file it includes, installs under a Python on Linux."""
+    versions: dict[str, str] = {}
+    environment = {"python_version": python, "python_full_version": f"{python}.1", "platform_system": "Linux"}
+    for name in ("requirements.txt", "requirements-dev.txt"):
+        for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
+            if not line or line.startswith(("#", "-r")):
+                continue
+            requirement = Requirement(line)
+            if requirement.marker is None or requirement.marker.evaluate(environment):
+                (pin,) = requirement.specifier
+                assert pin.operator == "==", line
+                assert canonicalize_name(requirement.name) not in versions, f"{line}, for Python {python}"
+                versions[canonicalize_name(requirement.name)] = pin.version
+    return versions
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_lock_meets_every_requirement_of_the_project(python):
+    versions = locked(python)
+    for text in DISTRIBUTION.requires or []:
+        requirement = Requirement(text)
+        if requirement.marker is None or requirement.marker.evaluate({"extra": "dev", "python_version": python}):
+            assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), text
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_command_is_installed_from_the_file_of_its_name(command):
+    assert command.value == f"t2tlite.bin.{command.name.replace('-', '_')}:main"
+    assert (ROOT / "bin" / f"{command.name.replace('-', '_')}.py").is_file()
+
+
+def test_every_command_file_is_installed():
+    files = {path.stem for path in (ROOT / "bin").glob("t2t_*.py")}
+    assert {command.name.replace("-", "_") for command in COMMANDS} == files
+
+
+@pytest.mark.parametrize("folder", ["problems", "hparams", "bin"])
+def test_no_module_takes_the_place_of_a_mapped_folder(folder):
+    # An editable install would import t2tlite/problems.py, a wheel the folder problems/.
+    assert not (ROOT / "t2tlite" / f"{folder}.py").exists()
+    assert not (ROOT / "t2tlite" / folder).exists()
+
+
+def test_makefile_documents_every_target():
+    lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
+    (phony,) = [line.removeprefix(".PHONY:").split() for line in lines if line.startswith(".PHONY:")]
+    assert phony == [line.split(":")[0] for line in lines if "  ## " in line and line[0].isalpha()]
