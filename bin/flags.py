@@ -35,10 +35,17 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "hparams_set": (str, None, "Name of the hparam set; --registry_help lists them."),
     "hparams": (str, "", "Changes to the hparam set: field=value,field=value. Example: batch_size=2048,num_heads=4"),
     "registry_help": (bool, False, "Print every problem and hparam set, a line each, and exit."),
-    "t2t_usr_dir": (str, None, "A Python package (folder) of your own to import, so that it registers its problems "
-                    "and hparam sets."),
-    "verbosity": (str, "warning", "What TensorFlow may print: debug, info, warning or error. At warning, the default, "
-                  "its start-up messages stay off the terminal."),
+    "t2t_usr_dir": (
+        str,
+        None,
+        "A Python package (folder) of your own to import, so that it registers its problems and hparam sets.",
+    ),
+    "verbosity": (
+        str,
+        "warning",
+        "What TensorFlow may print: debug, info, warning or error. At warning, the default, "
+        "its start-up messages stay off the terminal.",
+    ),
     # folders
     "data_dir": (str, None, "Folder of the data that t2t-datagen makes; each problem has its own folder in it."),
     "tmp_dir": (str, None, "Folder of raw files: where downloads go, and where files you already have are looked for."),
@@ -47,10 +54,16 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "generate_data": (bool, False, "Make the data first, as t2t-datagen does; nothing happens where it is complete."),
     "num_processes": (int, None, "Processes that encode text; by default one for each processor core."),
     "vocab_size": (int, None, "Pieces in the vocabulary that source and target share; by default the problem's."),
-    "max_length": (int, None, "Drop training pairs with a side longer than this many tokens; 0, the default, keeps "
-                   "all."),
-    "max_length_ratio": (float, None, "Drop training pairs with one side this many times longer than the other; 0, the "
-                         "default, keeps all."),
+    "max_length": (
+        int,
+        None,
+        "Drop training pairs with a side longer than this many tokens; 0, the default, keeps all.",
+    ),
+    "max_length_ratio": (
+        float,
+        None,
+        "Drop training pairs with one side this many times longer than the other; 0, the default, keeps all.",
+    ),
     "train_source": (list, None, "parallel_text: source files to train on, comma-separated; plain text or .gz."),
     "train_target": (list, None, "parallel_text: target files, line by line the translations of --train_source."),
     "dev_source": (list, None, "parallel_text: source file to evaluate on while training."),

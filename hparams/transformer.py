@@ -39,7 +39,8 @@ def transformer_big() -> HParams:
 def transformer_big_enfr() -> HParams:
     """The paper's big model for English-French: dropout 0.1 (En-Fr newstest2014 BLEU 41.8).
 
-    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; 300,000 steps, the last 20 checkpoints averaged.
+    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; 300,000 steps, then the last 20 checkpoints
+    are averaged.
     """
     return dataclasses.replace(transformer_big(), layer_prepostprocess_dropout=0.1)
 
@@ -77,4 +78,19 @@ def transformer_small() -> HParams:
         learning_rate_constant=2.0,
         learning_rate_warmup_steps=2000,
         train_steps=10_000,
+    )
+
+
+@register_hparams
+def transformer_multi30k() -> HParams:
+    """transformer_small for Multi30k En-De (29,000 pairs): 4,200 steps in bfloat16, under 45 minutes on two cores.
+
+    The commands and the BLEU on test2016 stand in the README.
+    """
+    return dataclasses.replace(
+        transformer_small(),
+        learning_rate_constant=1.0,
+        learning_rate_warmup_steps=800,
+        train_steps=4200,
+        dtype_policy="mixed_bfloat16",
     )

@@ -52,7 +52,7 @@ class _Checked:
                 raise ValueError(f"{_called(self)} has no field {name!r}. {did_you_mean(name, fields)}")
             if name in changes:
                 raise ValueError(f"A field can be set once. Received: {name!r} twice in {text!r}.")
-            changes[name] = _parse(name, value, type(getattr(self, name)))
+            changes[name] = _parse(name, value, type(fields[name].default))
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
 
     def to_json(self) -> str:

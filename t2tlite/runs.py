@@ -1,11 +1,11 @@
 """A run directory: made by training, and all that decoding needs.
 
-    RUN/hparams.json       the model and its training
-    RUN/manifest.json      the problem's manifest, as the data directory had it, and the direction
-    RUN/vocab.model        the vocabulary
-    RUN/flags.txt          the command line that trained it last
-    RUN/model.ckpt-N.*     checkpoints; RUN/best holds the best by dev; RUN/averaged what t2t-avg-checkpoints made
-    RUN/events.*           TensorBoard
+RUN/hparams.json       the model and its training
+RUN/manifest.json      the problem's manifest, as the data directory had it, and the direction
+RUN/vocab.model        the vocabulary
+RUN/flags.txt          the command line that trained it last
+RUN/model.ckpt-N.*     checkpoints; RUN/best holds the best by dev; RUN/averaged what t2t-avg-checkpoints made
+RUN/events.*           TensorBoard
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
-from t2tlite.data.dataset import MANIFEST, Dataset
+from t2tlite.data.dataset import MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
 from t2tlite.decoding.decode import Decoder
@@ -94,7 +94,7 @@ def train_run(
 def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     """Makes a run directory, or checks that the one there can go on with these hparams and data."""
     vocabulary = folder / dataset.vocabulary_path.name
-    manifest = {**dataset.manifest, "reverse": dataset.reverse}
+    manifest = {**dataset.manifest, "reverse": dataset.reverse, "data_dir": str(dataset.folder.parent.resolve())}
     if (folder / HPARAMS).exists():
         before = read_hparams(folder)
         changes = hparams.diff(before)
@@ -184,6 +184,28 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from error
+
+
+def run_dataset(folder: Path, data_dir: Path | None = None) -> Dataset:
+    """The data that a run was trained on.
+
+    Args:
+        folder: the run directory.
+        data_dir: where the data lies now; by default where it lay in training.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        ValueError: it is not the same data.
+    """
+    manifest = read_manifest(folder)
+    name = manifest["problem"] + ("_rev" if manifest["reverse"] else "")
+    try:
+        dataset = open_dataset(data_dir or Path(manifest["data_dir"]), name)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run lies now.") from error
+    if dataset.manifest["vocabulary"]["sha256"] != manifest["vocabulary"]["sha256"]:
+        raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
+    return dataset
 
 
 def decode_options(defaults: dict[str, float], changes: str = "") -> DecodeHParams:

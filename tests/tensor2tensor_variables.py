@@ -28,12 +28,12 @@ def load(hparams: HParams, variables: dict[str, np.ndarray]) -> Transformer:
         variables: by tensor2tensor's name, after "transformer/" and without ":0".
     """
     sizes = {name.split("/")[0]: None for name in variables if name.startswith("symbol_modality")}
-    tables = {f"{name}/{kind}": _shards(variables, f"{name}/{kind}") for name in sizes for kind in _kinds(name, variables)}
+    tables = {
+        f"{name}/{kind}": _shards(variables, f"{name}/{kind}") for name in sizes for kind in _kinds(name, variables)
+    }
     sizes_by_kind = {name.split("/")[1]: len(table) for name, table in tables.items()}
     shared = sizes_by_kind.get("shared")
-    model = build_transformer(
-        hparams, shared or sizes_by_kind["input_emb"], shared or sizes_by_kind["target_emb"]
-    )
+    model = build_transformer(hparams, shared or sizes_by_kind["input_emb"], shared or sizes_by_kind["target_emb"])
     for name, table in tables.items():
         embedding = {
             "shared": model.target_embedding,

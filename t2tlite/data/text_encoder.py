@@ -169,8 +169,8 @@ def check_unicode(text: str) -> None:
 def train_sentencepiece(sentences: Iterable[str], vocab_size: int, path: str | Path) -> None:
     """Learns a byte-pair vocabulary from `sentences` and writes it to `path`: the same sentences, the same file.
 
-    BPE with byte fallback; padding 0, end mark 1, unknown 2, no begin mark, 256 bytes from id 3 on. Text is not
-    normalised, and spaces are kept as they are.
+    BPE with byte fallback; padding 0, end mark 1, unknown 2, no begin mark, 256 bytes from id 3 on. Each digit stands
+    alone. Text is not normalised, and spaces are kept as they are.
 
     Args:
         sentences: plain text, read once.
@@ -194,6 +194,7 @@ def train_sentencepiece(sentences: Iterable[str], vocab_size: int, path: str | P
             unk_id=UNKNOWN,
             bos_id=-1,
             byte_fallback=True,
+            split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
             character_coverage=CHARACTER_COVERAGE,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,

@@ -36,6 +36,7 @@ class EncoderLayer(keras.layers.Layer):
 
     def call(self, x: Any, bias: Any, seed: Any = None) -> Any:
         """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] hides padding."""
+
         def self_attention(y: Any) -> Any:
             return self.self_attention(y, y, bias, seed=fold(seed, 1))
 
@@ -60,6 +61,7 @@ class DecoderLayer(keras.layers.Layer):
 
     def call(self, x: Any, bias: Any, memory: Any, memory_bias: Any, seed: Any = None) -> Any:
         """[B, T, D] -> [B, T, D]; `memory` [B, S, D] is the encoder's output."""
+
         def self_attention(y: Any) -> Any:
             return self.self_attention(y, y, bias, seed=fold(seed, 1))
 
@@ -269,9 +271,7 @@ def _attention(hparams: HParams, name: str, dtype: Any) -> MultiHeadAttention:
 
 
 def _feed_forward(hparams: HParams, dtype: Any) -> FeedForward:
-    return FeedForward(
-        hparams.hidden_size, hparams.filter_size, hparams.relu_dropout, name="feed_forward", dtype=dtype
-    )
+    return FeedForward(hparams.hidden_size, hparams.filter_size, hparams.relu_dropout, name="feed_forward", dtype=dtype)
 
 
 def _residual(hparams: HParams, name: str, dtype: Any) -> Residual:

@@ -26,9 +26,7 @@ class StepResult(NamedTuple):
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     """Adam with the paper's betas, epsilon and learning rate (section 5.3); float16 adds dynamic loss scaling."""
-    schedule = PaperSchedule(
-        hparams.hidden_size, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant
-    )
+    schedule = PaperSchedule(hparams.hidden_size, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant)
     adam = keras.optimizers.Adam(
         schedule,
         beta_1=hparams.optimizer_adam_beta1,

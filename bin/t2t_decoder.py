@@ -1,0 +1,180 @@
+"""t2t-decoder translates with a trained run, by beam search.
+
+A file, one sentence a line; as many lines come out, in the same order, blank ones blank:
+  t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
+
+A split of the data that the run was trained on, scored with sacrebleu:
+  t2t-decoder --output_dir=RUN --split=test
+
+What is typed:
+  t2t-decoder --output_dir=RUN --decode_interactive
+
+The log-probability of given translations, from a file of lines "source TAB target":
+  t2t-decoder --output_dir=RUN --score_file=pairs.tsv
+
+--decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how. beam_size=1 is
+greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more than its
+source; batch_size is in source tokens; return_beams=3 writes the three best of each sentence, a line each:
+"line number ||| translation ||| score". The newest checkpoint of the run is used; --checkpoint_path=RUN/best,
+RUN/averaged or RUN/model.ckpt-N names another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from t2tlite.bin import flags
+from t2tlite.data.text_files import read_lines, write_lines
+
+if TYPE_CHECKING:
+    from t2tlite.runs import Translation, Translator
+
+FLAGS = (
+    "output_dir",
+    "decode_from_file",
+    "decode_to_file",
+    "split",
+    "decode_interactive",
+    "score_file",
+    "decode_hparams",
+    "checkpoint_path",
+    "data_dir",
+    "verbosity",
+)
+MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
+SHOWN = 5  # examples printed after a split
+
+
+def run(args: flags.Args) -> None:
+    """Loads the run and does what was asked."""
+    from t2tlite import runs
+
+    flags.require(args, "output_dir")
+    asked = [mode for mode in MODES if getattr(args, mode)]
+    if len(asked) != 1:
+        raise flags.CommandError(
+            f"One of {', '.join('--' + mode for mode in MODES)} must be given. Received: "
+            f"{' and '.join('--' + mode for mode in asked) or 'none'}."
+        )
+    folder = Path(args.output_dir).expanduser()
+    options = dataclasses.asdict(
+        runs.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
+    )
+    lines = list(read_lines(args.decode_from_file)) if args.decode_from_file else []
+    pairs = _read_pairs(args.score_file) if args.score_file else []
+    model = runs.load(folder, args.checkpoint_path)
+    if args.decode_interactive:
+        _interactive(model, options)
+    elif args.split:
+        _decode_split(model, options, folder, args)
+    elif args.score_file:
+        with _progress(len(pairs)) as bar:
+            scores = model.score([s for s, _ in pairs], [t for _, t in pairs], done=bar.update)
+        _write(args.decode_to_file, (f"{score:.6f}" for score in scores))
+    else:
+        found, seconds = _translate(model, lines, options)
+        _write(args.decode_to_file, _output(found, options["return_beams"]))
+        print(_speed(model, found, seconds), file=sys.stderr)
+
+
+def _decode_split(model: Translator, options: dict[str, float], folder: Path, args: flags.Args) -> None:
+    from t2tlite import runs
+    from t2tlite.evaluation.bleu import corpus_bleu
+
+    data_dir = Path(args.data_dir).expanduser() if args.data_dir else None
+    store = runs.run_dataset(folder, data_dir).store(args.split)
+    sources, references = store.source_text(), store.target_text()
+    found, seconds = _translate(model, sources, options)
+    translations = [best[0].text for best in found]
+    target = args.decode_to_file or str(folder / "decodes" / f"{args.split}.{model.step}.txt")
+    write_lines(target, _output(found, options["return_beams"]))
+    for i in _spread(len(sources), SHOWN):
+        print(f"source       {sources[i]}\ntranslation  {translations[i]}\nreference    {references[i]}\n")
+    score = corpus_bleu(translations, references)
+    print(f"BLEU {score.score:.2f} on {args.split} ({len(sources):,} sentences)\n{score.signature}")
+    print(_speed(model, found, seconds))
+    print(f"Run {folder}, checkpoint {model.checkpoint}, translations {target}")
+
+
+def _translate(
+    model: Translator, lines: Sequence[str], options: dict[str, float]
+) -> tuple[list[list[Translation]], float]:
+    start = time.monotonic()
+    with _progress(sum(bool(line.strip()) for line in lines)) as bar:
+        found = model.translate_n_best(lines, done=bar.update, **options)
+    return found, time.monotonic() - start
+
+
+def _interactive(model: Translator, options: dict[str, float]) -> None:
+    print("Type a sentence; an empty line or Ctrl-D ends.")
+    while True:
+        try:
+            line = input("> ")
+        except EOFError:
+            return
+        if not line.strip():
+            return
+        try:
+            found = model.translate_n_best([line], **options)[0]
+        except ValueError as error:
+            print(error)
+            continue
+        for translation in found:
+            print(f"{translation.score:8.3f}  {translation.text}")
+
+
+def _read_pairs(path: str) -> list[tuple[str, str]]:
+    pairs = []
+    for number, line in enumerate(read_lines(path), start=1):
+        source, tab, target = line.partition("\t")
+        if not tab or "\t" in target:
+            raise ValueError(f"Each line must be source TAB target. Received: {path}, line {number}: {line[:60]!r}.")
+        pairs.append((source, target))
+    return pairs
+
+
+def _output(found: Sequence[Sequence[Translation]], return_beams: float) -> Iterable[str]:
+    if return_beams == 1:
+        return [best[0].text for best in found]
+    return [f"{i} ||| {t.text} ||| {t.score:.6f}" for i, n_best in enumerate(found) for t in n_best]
+
+
+def _write(path: str | None, lines: Iterable[str]) -> None:
+    if path:
+        write_lines(path, lines)
+    else:
+        for line in lines:
+            print(line)
+
+
+def _speed(model: Translator, found: Sequence[Sequence[Translation]], seconds: float) -> str:
+    tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([best[0].text for best in found]))
+    return (
+        f"{len(found):,} sentences in {seconds:.1f} s, {len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} "
+        "target tokens/s"
+    )
+
+
+def _progress(total: int) -> tqdm:
+    return tqdm(total=total, unit="sentence", desc="decoding", dynamic_ncols=True, leave=False)
+
+
+def _spread(count: int, wanted: int) -> list[int]:
+    """`wanted` indices below `count`, evenly apart."""
+    return [i * count // wanted for i in range(wanted)] if count >= wanted else list(range(count))
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command t2t-decoder."""
+    return flags.run_command(__doc__, FLAGS, run, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,308 @@
+"""Hyperparameters: checked values, overrides from the command line, JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+import doctest
+import json
+
+import pytest
+
+from t2tlite import config
+from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
+
+# What tensor2tensor's fixture file parses: a, b, c, d as here, and lists e and f, which t2tlite does not have.
+Toy = dataclasses.make_dataclass(
+    "HParams",
+    [("a", int, 1), ("b", float, 0.5), ("c", str, "x"), ("d", bool, True)],
+    bases=(config._Checked,),
+    frozen=True,
+)
+
+NO_SUCH_FIELD = r"hparams has no field '{}'\. "
+# Specification -> our message. Those that tensor2tensor takes and we refuse:
+NEWLY_REFUSED = {
+    "c=": r"c takes plain text, without quotes or brackets\. Received: ''\.",  # it reads an empty text
+    "e=[3,4,5]": NO_SUCH_FIELD.format("e"),  # no field is a list
+    "e=[]": NO_SUCH_FIELD.format("e"),
+}
+# Those that it refuses as well:
+REFUSED_BY_BOTH = {
+    "d=yes": r"d must be true or false\. Received: 'yes'\.",
+    "e=7": NO_SUCH_FIELD.format("e"),
+    "e[1]=9": NO_SUCH_FIELD.format(r"e\[1\]"),
+    "a=1.5": r"a must be a whole number\. Received: '1\.5'\.",
+    "a=x": r"a must be a whole number\. Received: 'x'\.",
+    "a=": r"a must be a whole number\. Received: ''\.",
+    "a=[1,2]": r"a must be a whole number\. Received: '\[1'\.",
+    "a=1,a=2": r"A field can be set once\. Received: 'a' twice in 'a=1,a=2'\.",
+    "zz=1": NO_SUCH_FIELD.format("zz") + r"Known: a, b, c, d\.",
+    "f=3": NO_SUCH_FIELD.format("f"),
+    "learning_rate=": NO_SUCH_FIELD.format("learning_rate"),
+    'c="q,r"': r"c takes plain text, without quotes or brackets\. Received: '\"q'\.",
+}
+REFUSED = NEWLY_REFUSED | REFUSED_BY_BOTH
+
+
+@pytest.fixture(scope="module")
+def readings(shared):
+    """tensor2tensor's reading of each specification: a dict of values, or None where it refuses."""
+    entries = json.loads((shared / "t2t" / "hparams_parse.json").read_text())
+    return {entry["spec"]: entry.get("values") for entry in entries}
+
+
+def test_reads_what_tensor2tensor_reads(readings):
+    accepted = {spec: values for spec, values in readings.items() if spec not in REFUSED}
+    assert len(accepted) >= 13
+    for spec, values in accepted.items():
+        ours = dataclasses.asdict(Toy().override(spec))
+        theirs = {name: values[name] for name in ours}
+        assert ours == theirs, spec
+        assert {name: type(value) for name, value in ours.items()} == {"a": int, "b": float, "c": str, "d": bool}, spec
+
+
+def test_table_of_refused_specifications_is_true_to_tensor2tensor(readings):
+    assert {spec for spec, values in readings.items() if values is None} == set(REFUSED_BY_BOTH)
+    assert all(readings[spec] is not None for spec in NEWLY_REFUSED)
+
+
+@pytest.mark.parametrize(("spec", "message"), REFUSED.items())
+def test_refused_specifications(spec, message):
+    with pytest.raises(ValueError, match=message):
+        Toy().override(spec)
+
+
+def test_override_changes_only_what_it_names():
+    before = HParams()
+    after = before.override("hidden_size=256, pos=emb ,jit_compile=TRUE,relu_dropout=0,learning_rate_constant=2,")
+    assert before == HParams()
+    assert after.diff(before) == {
+        "hidden_size": (256, 512),
+        "pos": ("emb", "timing"),
+        "jit_compile": (True, False),
+        "learning_rate_constant": (2.0, 1.0),
+    }
+    assert type(after.learning_rate_constant) is float
+
+
+@pytest.mark.parametrize("text", ["", " ", ",", " , ,"])
+def test_override_with_nothing(text):
+    assert HParams().override(text) == HParams()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("true", True), ("True", True), ("1", True), ("false", False), ("FALSE", False), ("0", False)],
+)
+def test_override_booleans(value, expected):
+    assert HParams().override(f"shared_embedding_and_softmax_weights={value}").shared_embedding_and_softmax_weights is (
+        expected
+    )
+
+
+def test_a_field_keeps_its_type_where_a_set_gave_a_whole_number():
+    hparams = dataclasses.replace(HParams(), learning_rate_constant=2)
+    assert hparams.override("learning_rate_constant=1.5").learning_rate_constant == 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hiden_size=512", r"hparams has no field 'hiden_size'\. Did you mean 'hidden_size'.*\?"),
+        ("qqqq=1", r"hparams has no field 'qqqq'\. Known: accumulate_steps, .*use_target_space_embedding\."),
+        ("num_heads", r"Each change must be field=value\. Received: 'num_heads' in 'num_heads'\."),
+        ("num_heads=4,=5", r"Each change must be field=value\. Received: '=5' in 'num_heads=4,=5'\."),
+        ("num_heads=4,num_heads=4", r"A field can be set once\. Received: 'num_heads' twice"),
+        ("num_heads=4.0", r"num_heads must be a whole number\. Received: '4\.0'\."),
+        ("batch_size=1e4", r"batch_size must be a whole number\. Received: '1e4'\."),
+        ("relu_dropout=none", r"relu_dropout must be a number\. Received: 'none'\."),
+        ("relu_dropout=true", r"relu_dropout must be a number\. Received: 'true'\."),
+        ("jit_compile=yes", r"jit_compile must be true or false\. Received: 'yes'\."),
+        ("jit_compile=", r"jit_compile must be true or false\. Received: ''\."),
+        ("pos='emb'", r"pos takes plain text, without quotes or brackets\. Received: \"'emb'\"\."),
+        ("hidden_size==512", r"hidden_size must be a whole number\. Received: '=512'\."),
+    ],
+)
+def test_override_refuses(text, message):
+    with pytest.raises(ValueError, match=message):
+        HParams().override(text)
+
+
+def test_decode_override_names_its_own_flag():
+    assert DecodeHParams().override("beam_size=8,alpha=1").diff(DecodeHParams()) == {
+        "beam_size": (8, 4),
+        "alpha": (1.0, 0.6),
+    }
+    with pytest.raises(ValueError, match=r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"):
+        DecodeHParams().override("beamsize=4")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hidden_size=0", r"hidden_size must be at least 2\. Received: 0\."),
+        ("filter_size=0", r"filter_size must be at least 1\."),
+        ("num_hidden_layers=0", r"num_hidden_layers must be at least 1\."),
+        ("num_encoder_layers=-1", r"num_encoder_layers must be at least 0\. Received: -1\."),
+        ("num_heads=0", r"num_heads must be at least 1\."),
+        ("norm_epsilon=-1e-6", r"norm_epsilon must be at least 0\.0\."),
+        ("layer_prepostprocess_dropout=1", r"layer_prepostprocess_dropout must be at least 0\.0 and at most 0\.99\."),
+        ("attention_dropout=-0.1", r"attention_dropout must be at least 0\.0 and at most 0\.99\. Received: -0\.1\."),
+        ("relu_dropout=1.5", r"relu_dropout must be at least"),
+        ("label_smoothing=1", r"label_smoothing must be at least 0\.0 and at most 0\.99\. Received: 1\.0\."),
+        ("batch_size=0", r"batch_size must be at least 1\."),
+        ("accumulate_steps=0", r"accumulate_steps must be at least 1\."),
+        ("max_length=0", r"max_length must be at least 1\."),
+        ("min_length_bucket=0", r"min_length_bucket must be at least 1\."),
+        ("length_bucket_step=1", r"length_bucket_step must be at least 1\.01 and at most 2\.0\."),
+        ("learning_rate_constant=0", r"learning_rate_constant must be at least 1e-09\."),
+        ("learning_rate_constant=inf", r"learning_rate_constant must be a finite number\. Received: inf\."),
+        ("learning_rate_constant=nan", r"learning_rate_constant must be .*Received: nan\."),
+        ("learning_rate_warmup_steps=0", r"learning_rate_warmup_steps must be at least 1\."),
+        ("optimizer_adam_beta1=1", r"optimizer_adam_beta1 must be at least 0\.0 and at most 0\.999999\."),
+        ("optimizer_adam_beta2=-1", r"optimizer_adam_beta2 must be at least"),
+        ("optimizer_adam_epsilon=-1", r"optimizer_adam_epsilon must be at least 0\.0\."),
+        ("train_steps=0", r"train_steps must be at least 1\."),
+        ("pos=learned", r"pos must be one of timing, timing_halves, emb, none\. Received: 'learned'\."),
+        ("dtype_policy=float64", r"dtype_policy must be one of float32, mixed_bfloat16, mixed_float16\."),
+        ("layer_preprocess_sequence=x", r"layer_preprocess_sequence must be one of none, n\."),
+        ("layer_postprocess_sequence=nda", r"layer_postprocess_sequence must be one of dan, da\."),
+    ],
+)
+def test_ranges(text, message):
+    with pytest.raises(ValueError, match=message):
+        HParams().override(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("beam_size=0", r"beam_size must be at least 1 and at most 1024\. Received: 0\."),
+        ("alpha=-0.1", r"alpha must be at least 0\.0 and at most 10\.0\."),
+        ("extra_length=-1", r"extra_length must be at least 0\."),
+        ("batch_size=0", r"batch_size must be at least 1\."),
+        ("return_beams=0", r"return_beams must be at least 1\."),
+        (
+            "return_beams=5",
+            r"return_beams must be at most beam_size\. .*return_beams=5, beam_size=4\. Raise beam_size\.",
+        ),
+    ],
+)
+def test_ranges_of_decoding(text, message):
+    with pytest.raises(ValueError, match=message):
+        DecodeHParams().override(text)
+
+
+def test_n_best_of_a_whole_beam():
+    assert DecodeHParams().override("return_beams=4").return_beams == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hidden_size=511,num_heads=7", r"hidden_size must be even for sinusoid positions\. Received: 511\."),
+        (
+            "num_heads=3",
+            r"The attention key channels must be a multiple of num_heads\. Received: 512 channels, num_heads=3",
+        ),
+        (
+            "attention_key_channels=100",
+            r"key channels .*Received: 100 channels, num_heads=8\. Set attention_key_channels",
+        ),
+        ("attention_value_channels=100", r"The attention value channels .* Set attention_value_channels"),
+        ("layer_preprocess_sequence=n", r"A sublayer normalises once: .* Received: n with dan\."),
+        ("layer_postprocess_sequence=da", r"A sublayer normalises once: .* Received: none with da\."),
+        (
+            "batch_size=255",
+            r"batch_size must be at least max_length.*batch_size=255, max_length=256\. Lower max_length",
+        ),
+    ],
+)
+def test_fields_that_do_not_go_together(text, message):
+    with pytest.raises(ValueError, match=message):
+        HParams().override(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "hidden_size=511,num_heads=7,pos=emb",
+        "attention_key_channels=128",
+        "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
+        "batch_size=256",
+    ],
+)
+def test_fields_that_go_together(text):
+    HParams().override(text)
+
+
+def test_what_zero_stands_for():
+    base = HParams()
+    assert (base.encoder_layers, base.decoder_layers, base.key_channels, base.value_channels) == (6, 6, 512, 512)
+    other = base.override("num_decoder_layers=2,attention_key_channels=128,attention_value_channels=256")
+    assert (other.encoder_layers, other.decoder_layers, other.key_channels, other.value_channels) == (6, 2, 128, 256)
+    assert not base.pre_norm
+    assert base.override("layer_preprocess_sequence=n,layer_postprocess_sequence=da").pre_norm
+
+
+@pytest.mark.parametrize("kind", [HParams, DecodeHParams])
+def test_frozen_and_comparable(kind):
+    hparams = kind()
+    with pytest.raises(dataclasses.FrozenInstanceError, match="cannot assign to field 'batch_size'"):
+        hparams.batch_size = 1
+    assert hparams == kind()
+    assert hash(hparams) == hash(kind())
+    assert hparams != hparams.override("batch_size=999")
+
+
+@pytest.mark.parametrize(
+    "hparams", [HParams(), HParams().override("hidden_size=256,optimizer_adam_epsilon=1e-9,pos=emb"), DecodeHParams()]
+)
+def test_json_round_trip(hparams):
+    text = hparams.to_json()
+    assert json.loads(text) == dataclasses.asdict(hparams)
+    assert text.endswith("}\n")
+    assert type(hparams).from_json(text) == hparams
+
+
+def test_json_without_a_field_keeps_its_default():
+    assert HParams.from_json('{"num_heads": 4, "relu_dropout": 0}') == HParams().override("num_heads=4")
+    assert HParams.from_json("{}") == HParams()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"The hparams must be a JSON object\. Received text that is none: "),
+        ('{"num_heads": 4', r"must be a JSON object\. Received text that is none: .*line 1"),
+        ("[1, 2]", r"must be a JSON object\. Received: a list\."),
+        ("null", r"must be a JSON object\. Received: a NoneType\."),
+        ('{"num_head": 4}', r"HParams has no field 'num_head'\. Did you mean 'num_heads'"),
+        ('{"num_heads": "4"}', r"num_heads must be of type int\. Received: '4'\."),
+        ('{"num_heads": 4.0}', r"num_heads must be of type int\. Received: 4\.0\."),
+        ('{"num_heads": true}', r"num_heads must be of type int\. Received: True\."),
+        ('{"num_heads": null}', r"num_heads must be of type int\. Received: None\."),
+        ('{"relu_dropout": false}', r"relu_dropout must be of type float\. Received: False\."),
+        ('{"jit_compile": 1}', r"jit_compile must be of type bool\. Received: 1\."),
+        ('{"pos": 3}', r"pos must be of type str\. Received: 3\."),
+        ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be a finite number\. Received: inf\."),
+        ('{"relu_dropout": NaN}', r"relu_dropout must be at least 0\.0 and at most 0\.99\. Received: nan\."),
+        ('{"num_heads": 0}', r"num_heads must be at least 1\. Received: 0\."),
+    ],
+)
+def test_json_refuses(text, message):
+    with pytest.raises(ValueError, match=message):
+        HParams.from_json(text)
+
+
+def test_model_fields_are_fields():
+    names = {field.name for field in dataclasses.fields(HParams)}
+    assert set(MODEL_FIELDS) <= names
+    # Those that may change between two stages of one model's training.
+    assert names.isdisjoint({"seed"})
+    assert {"layer_prepostprocess_dropout", "batch_size", "train_steps", "dtype_policy"}.isdisjoint(MODEL_FIELDS)
+
+
+def test_docstring_examples():
+    failed, attempted = doctest.testmod(config)
+    assert (failed, attempted > 0) == (0, True)

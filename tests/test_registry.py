@@ -1,0 +1,253 @@
+"""Problems and hparam sets by name, and a user's own package."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import sys
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.bin import flags
+from t2tlite.config import HParams
+from t2tlite.data.problem import Problem
+
+
+@pytest.fixture
+def empty(monkeypatch):
+    """A registry with nothing in it, for the length of one test."""
+    monkeypatch.setattr(registry, "_problems", {})
+    monkeypatch.setattr(registry, "_hparams", {})
+
+
+@pytest.fixture
+def filled(empty):
+    """A registry with one problem and one hparam set."""
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class CopyTask(Problem):
+        """Copies its input.
+
+        More about it.
+        """
+
+        vocab_size: int = 100
+        sizes: tuple[int, ...] = ()
+
+    @registry.register_hparams
+    def transformer_mine():
+        """One head.
+
+        More about it.
+        """
+        return dataclasses.replace(HParams(), num_heads=1)
+
+    return CopyTask, transformer_mine
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ParallelText", "parallel_text"),
+        ("WMTEnde", "wmt_ende"),
+        ("WmtEnde", "wmt_ende"),
+        ("WSJParsing", "wsj_parsing"),
+        ("Multi30kEnde", "multi30k_ende"),
+        ("X", "x"),
+        ("already_snake", "already_snake"),
+    ],
+)
+def test_snake_case(name, expected):
+    assert registry.snake_case(name) == expected
+
+
+def test_decorators_return_what_they_were_given(filled):
+    problem_class, function = filled
+    assert registry.problem("copy_task") == problem_class(vocab_size=100, reverse=False)
+    assert isinstance(registry.problem("copy_task"), problem_class)
+    assert function() == registry.hparams("transformer_mine") == HParams().override("num_heads=1")
+
+
+def test_reversed_and_options(filled):
+    problem = registry.problem("copy_task_rev", vocab_size=7, sizes=(1, 2))
+    assert (problem.reverse, problem.vocab_size, problem.sizes) == (True, 7, (1, 2))
+    assert problem.name() == "copy_task"  # both directions share their data
+
+
+def test_each_call_builds_anew(filled):
+    assert registry.problem("copy_task") is not registry.problem("copy_task")
+    assert registry.hparams("transformer_mine") is not registry.hparams("transformer_mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("copy_tsak", r"There is no problem 'copy_tsak'\. Did you mean 'copy_task'"),
+        ("copy_task_re", r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
+        ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
+        ("_rev", r"There is no problem '_rev'\."),
+        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\."),
+        ("", r"There is no problem ''\. Known: "),
+    ],
+)
+def test_unknown_problem(filled, name, message):
+    with pytest.raises(ValueError, match=message):
+        registry.problem(name)
+
+
+def test_unknown_hparam_set(filled):
+    with pytest.raises(
+        ValueError, match=r"There is no hparam set 'transformer_mien'\. Did you mean 'transformer_mine'\?"
+    ):
+        registry.hparams("transformer_mien")
+    with pytest.raises(ValueError, match=r"There is no hparam set 'q'\. Known: transformer_mine\."):
+        registry.hparams("q")
+
+
+@pytest.mark.parametrize("option", ["vocabsize", "reverse"])
+def test_unknown_option(filled, option):
+    message = rf"'copy_task' has no option '{option}'\. Its options: max_length, max_length_ratio, sizes, vocab_size\."
+    with pytest.raises(ValueError, match=message):
+        registry.problem("copy_task_rev", **{option: True})
+
+
+def test_problem_without_options(empty):
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class Bare:
+        """Bare."""
+
+        reverse: bool = False
+
+    with pytest.raises(ValueError, match=r"Problem 'bare' has no option 'vocab_size'\. Its options: none\."):
+        registry.problem("bare", vocab_size=3)
+
+
+def test_a_name_is_taken_once(filled):
+    problem_class, function = filled
+    with pytest.raises(
+        ValueError, match=r"Each problem needs a name of its own\. Received: 'copy_task' from .*Rename one of them\."
+    ):
+        registry.register_problem(problem_class)
+    with pytest.raises(
+        ValueError,
+        match=r"Each hparam set needs a name of its own\. Received: 'transformer_mine' from .*test_registry, already "
+        r"registered by .*test_registry\.",
+    ):
+        registry.register_hparams(function)
+    assert list(registry.list_problems()) == ["copy_task", "copy_task_rev"]
+
+
+def test_rev_is_reserved(empty):
+    with pytest.raises(
+        ValueError, match=r"name must not end in '_rev', which reverses a problem\. Received: 'copy_rev'"
+    ):
+        registry.register_problem(type("CopyRev", (), {}))
+    assert registry.list_problems() == {}
+
+
+def test_help_lists_everything_once(filled):
+    registry.register_problem(type("Another", (), {"__doc__": "Another one."}))
+    assert registry.registry_help().splitlines() == [
+        "Problems:",
+        "  another        Another one.",
+        "  another_rev    another with source and target swapped.",
+        "  copy_task      Copies its input.",
+        "  copy_task_rev  copy_task with source and target swapped.",
+        "",
+        "Hparam sets:",
+        "  transformer_mine  One head.",
+    ]
+
+
+def test_help_with_nothing_registered(empty):
+    assert registry.registry_help().split() == ["Problems:", "Hparam", "sets:"]
+
+
+def test_what_t2tlite_registers():
+    import t2tlite.hparams
+    import t2tlite.problems  # noqa: F401
+
+    text = registry.registry_help()
+    problems = ("wmt_ende", "wmt_enfr", "parallel_text", "grammar_ende", "grammar_enfr", "grammar_parsing")
+    for name in (*problems, *(f"{p}_rev" for p in problems), "transformer_base", "transformer_big", "transformer_tiny"):
+        assert len(re.findall(rf"^  {name} ", text, re.MULTILINE)) == 1, name
+    for name, line in {**registry.list_problems(), **registry.list_hparams()}.items():
+        assert re.fullmatch(r"\S.*[.)]", line), f"{name}: {line!r}"
+    for name in problems:
+        assert registry.problem(name).name() == name
+        assert registry.problem(f"{name}_rev").reverse
+
+
+PACKAGE = '''"""A user's package."""
+from . import tasks
+'''
+TASKS = '''
+import dataclasses
+from t2tlite import registry
+from t2tlite.config import HParams
+from t2tlite.data.problem import Problem
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class SpellBackwards(Problem):
+    """Spells backwards."""
+
+@registry.register_hparams
+def transformer_spelling():
+    """For spelling."""
+    return dataclasses.replace(HParams(), num_heads=2)
+'''
+
+
+@pytest.fixture
+def user_package(tmp_path, empty):
+    """Writes a package that registers a problem and an hparam set; forgets it afterwards."""
+    folder = tmp_path / "spelling_problems_of_mine"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    (folder / "tasks.py").write_text(TASKS, encoding="utf-8")
+    yield folder
+    for name in [name for name in sys.modules if name.startswith(folder.name)]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+def test_user_package(user_package, ending):
+    path = list(sys.path)
+    flags.import_user_package(f"{user_package}{ending}")
+    assert sys.path == path
+    assert list(registry.list_problems()) == ["spell_backwards", "spell_backwards_rev"]
+    assert registry.problem("spell_backwards").name() == "spell_backwards"
+    assert registry.hparams("transformer_spelling").num_heads == 2
+    flags.import_user_package(str(user_package))  # a second command in this process: nothing is registered twice
+
+
+def test_user_package_by_relative_path(user_package, monkeypatch):
+    monkeypatch.chdir(user_package.parent)
+    flags.import_user_package(user_package.name)
+    assert "spell_backwards" in registry.list_problems()
+
+
+def test_user_package_that_fails_leaves_the_path_alone(user_package):
+    path = list(sys.path)
+    (user_package / "tasks.py").write_text("raise RuntimeError('mine')", encoding="utf-8")
+    with pytest.raises(RuntimeError, match="mine"):
+        flags.import_user_package(str(user_package))
+    assert sys.path == path
+
+
+@pytest.mark.parametrize("what", ["missing", "file.py", "folder"])
+def test_user_package_that_is_none(tmp_path, what):
+    (tmp_path / "file.py").touch()
+    (tmp_path / "folder").mkdir()
+    message = rf"--t2t_usr_dir must be a folder with an __init__\.py\. Received: {re.escape(str(tmp_path / what))}\."
+    with pytest.raises(ValueError, match=message):
+        flags.import_user_package(str(tmp_path / what))
+
+
+def test_no_user_package(empty):
+    flags.import_user_package(None)
+    assert registry.list_problems() == {}
