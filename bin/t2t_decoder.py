@@ -21,7 +21,6 @@ RUN/averaged or RUN/model.ckpt-N names another.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -34,6 +33,7 @@ from t2tlite.bin import flags
 from t2tlite.data.text_files import read_lines, write_lines
 
 if TYPE_CHECKING:
+    from t2tlite.config import DecodeHParams
     from t2tlite.runs import Translation, Translator
 
 FLAGS = (
@@ -64,9 +64,7 @@ def run(args: flags.Args) -> None:
             f"{' and '.join('--' + mode for mode in asked) or 'none'}."
         )
     folder = Path(args.output_dir).expanduser()
-    options = dataclasses.asdict(
-        runs.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
-    )
+    options = runs.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
     lines = list(read_lines(args.decode_from_file)) if args.decode_from_file else []
     pairs = _read_pairs(args.score_file) if args.score_file else []
     model = runs.load(folder, args.checkpoint_path)
@@ -80,11 +78,11 @@ def run(args: flags.Args) -> None:
         _write(args.decode_to_file, (f"{score:.6f}" for score in scores))
     else:
         found, seconds = _translate(model, lines, options)
-        _write(args.decode_to_file, _output(found, options["return_beams"]))
+        _write(args.decode_to_file, _output(found, options.return_beams))
         print(_speed(model, found, seconds), file=sys.stderr)
 
 
-def _decode_split(model: Translator, options: dict[str, float], folder: Path, args: flags.Args) -> None:
+def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args: flags.Args) -> None:
     from t2tlite import runs
     from t2tlite.evaluation.bleu import corpus_bleu
 
@@ -94,7 +92,7 @@ def _decode_split(model: Translator, options: dict[str, float], folder: Path, ar
     found, seconds = _translate(model, sources, options)
     translations = [best[0].text for best in found]
     target = args.decode_to_file or str(folder / "decodes" / f"{args.split}.{model.step}.txt")
-    write_lines(target, _output(found, options["return_beams"]))
+    write_lines(target, _output(found, options.return_beams))
     for i in _spread(len(sources), SHOWN):
         print(f"source       {sources[i]}\ntranslation  {translations[i]}\nreference    {references[i]}\n")
     score = corpus_bleu(translations, references)
@@ -104,15 +102,15 @@ def _decode_split(model: Translator, options: dict[str, float], folder: Path, ar
 
 
 def _translate(
-    model: Translator, lines: Sequence[str], options: dict[str, float]
+    model: Translator, lines: Sequence[str], options: DecodeHParams
 ) -> tuple[list[list[Translation]], float]:
     start = time.monotonic()
     with _progress(sum(bool(line.strip()) for line in lines)) as bar:
-        found = model.translate_n_best(lines, done=bar.update, **options)
+        found = model.translate_n_best(lines, options, bar.update)
     return found, time.monotonic() - start
 
 
-def _interactive(model: Translator, options: dict[str, float]) -> None:
+def _interactive(model: Translator, options: DecodeHParams) -> None:
     print("Type a sentence; an empty line or Ctrl-D ends.")
     while True:
         try:
@@ -122,7 +120,7 @@ def _interactive(model: Translator, options: dict[str, float]) -> None:
         if not line.strip():
             return
         try:
-            found = model.translate_n_best([line], **options)[0]
+            found = model.translate_n_best([line], options)[0]
         except ValueError as error:
             print(error)
             continue
@@ -140,7 +138,7 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _output(found: Sequence[Sequence[Translation]], return_beams: float) -> Iterable[str]:
+def _output(found: Sequence[Sequence[Translation]], return_beams: int) -> Iterable[str]:
     if return_beams == 1:
         return [best[0].text for best in found]
     return [f"{i} ||| {t.text} ||| {t.score:.6f}" for i, n_best in enumerate(found) for t in n_best]
@@ -156,10 +154,8 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
 
 def _speed(model: Translator, found: Sequence[Sequence[Translation]], seconds: float) -> str:
     tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([best[0].text for best in found]))
-    return (
-        f"{len(found):,} sentences in {seconds:.1f} s, {len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} "
-        "target tokens/s"
-    )
+    rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
+    return f"{len(found):,} sentences in {seconds:.1f} s, {rates}"
 
 
 def _progress(total: int) -> tqdm:

@@ -236,9 +236,7 @@ def _check_value(field: dataclasses.Field[Any], value: Any) -> None:
     low, high, choices = (field.metadata.get(key) for key in ("low", "high", "choices"))
     if choices and value not in choices:
         raise ValueError(f"{field.name} must be one of {', '.join(choices)}. Received: {value!r}.")
-    if kind in (int, float) and not (low if low is not None else value) <= value <= (
-        high if high is not None else float("inf")
-    ):
+    if (low is not None and not value >= low) or (high is not None and not value <= high):
         upper = "" if high is None else f" and at most {high}"
         raise ValueError(f"{field.name} must be at least {low}{upper}. Received: {value}.")
     if value in (float("inf"), float("-inf")) or value != value:

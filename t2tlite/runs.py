@@ -127,7 +127,8 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
 
 def _dev_bleu(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], float]:
     """A function that decodes dev and gives sacrebleu's BLEU."""
-    store, decoders = dataset.store("dev"), []
+    store = dataset.store("dev")
+    decoders: list[Decoder] = []  # made at the first evaluation, compiled once
     sources, references = store.source_text(), store.target_text()
     options = decode_options(dataset.decode_defaults)
 
@@ -162,7 +163,8 @@ def read_hparams(folder: Path) -> HParams:
     path = folder / HPARAMS
     if not path.is_file():
         raise FileNotFoundError(
-            f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which has no {HPARAMS}."
+            f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which has no "
+            f"{HPARAMS}."
         )
     try:
         return HParams.from_json(path.read_text(encoding="utf-8"))
@@ -208,7 +210,7 @@ def run_dataset(folder: Path, data_dir: Path | None = None) -> Dataset:
     return dataset
 
 
-def decode_options(defaults: dict[str, float], changes: str = "") -> DecodeHParams:
+def decode_options(defaults: dict[str, Any], changes: str = "") -> DecodeHParams:
     """A problem's decoding defaults, changed by --decode_hparams.
 
     Raises:
@@ -283,16 +285,22 @@ class Translator:
         Raises:
             ValueError: a bad option, or a sentence longer than the limit; the message names it.
         """
-        return [best[0].text for best in self.translate_n_best(sentences, **options)]
+        chosen = DecodeHParams(**{**self.manifest["decode_defaults"], **options})
+        return [best[0].text for best in self.translate_n_best(sentences, chosen)]
 
     def translate_n_best(
-        self, sentences: Sequence[str], done: Callable[[int], None] = lambda count: None, **options: Any
+        self, sentences: Sequence[str], options: DecodeHParams, done: Callable[[int], None] = lambda count: None
     ) -> list[list[Translation]]:
-        """As `translate`, with `return_beams` translations of each sentence, best first, and their scores."""
-        chosen = DecodeHParams(**{**self.manifest["decode_defaults"], **options})
+        """The `return_beams` best translations of each sentence, best first, with their scores.
+
+        Args:
+            sentences: without line breaks; a blank one gets one blank translation.
+            options: how to decode.
+            done: called with the number of sentences after each batch, for a progress bar.
+        """
         blank = [not sentence.strip() for sentence in sentences]
         sources = [[] if skip else ids for skip, ids in zip(blank, self._encode(sentences), strict=True)]
-        found = self._decoder(chosen).decode(sources, done)
+        found = self._decoder(options).decode(sources, done)
         return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
 
     def score(

@@ -171,7 +171,7 @@ def test_what_t2tlite_registers():
     import t2tlite.problems  # noqa: F401
 
     text = registry.registry_help()
-    problems = ("wmt_ende", "wmt_enfr", "parallel_text", "grammar_ende", "grammar_enfr", "grammar_parsing")
+    problems = ("wmt_ende", "wmt_enfr", "parallel_text", "grammar_ende", "grammar_enfr")
     for name in (*problems, *(f"{p}_rev" for p in problems), "transformer_base", "transformer_big", "transformer_tiny"):
         assert len(re.findall(rf"^  {name} ", text, re.MULTILINE)) == 1, name
     for name, line in {**registry.list_problems(), **registry.list_hparams()}.items():

@@ -94,10 +94,11 @@ class BatchPlan:
         self._sources = source_lengths[self._corpus].astype(np.int32)
         self._targets = target_lengths[self._corpus].astype(np.int32)
         self._boundaries = bucket_boundaries(max_length, smallest, step)
-        self._buckets = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
+        self._buckets: np.ndarray = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
         self._cuts = self._cut(np.sort(self._buckets), batch_tokens)  # [num_batches + 1]
         self._epoch = -1
-        self._order = self._batch_order = np.zeros(0, dtype=np.int64)
+        self._order: np.ndarray = np.zeros(0, dtype=np.int64)  # of pairs, and of batches, in the current epoch
+        self._batch_order: np.ndarray = np.zeros(0, dtype=np.int64)
 
     @property
     def num_batches(self) -> int:

@@ -47,13 +47,13 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
     rows = -(-len(batch.indices) // parts)  # R
 
     def load(read: Any, width: int) -> np.ndarray:
-        block = np.zeros((micro_batches, rows, width), np.int32)
+        block: np.ndarray = np.zeros((micro_batches, rows, width), np.int32)
         for i in range(micro_batches):
             indices = batch.indices[replica * micro_batches + i :: parts]
             block[i, : len(indices)] = read(indices, width)
         return block
 
-    firsts = step * parts + replica * micro_batches + np.arange(micro_batches)
+    firsts: np.ndarray = step * parts + replica * micro_batches + np.arange(micro_batches)
     seeds = np.stack([np.full(micro_batches, plan.seed * 1_000_003), firsts], axis=1)
     return Part(
         inputs=load(store.sources, batch.source_width),

@@ -144,7 +144,7 @@ class Decoder:
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Rows with their end marks, padded to a bucket boundary: int32 [B, S]."""
         width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._max_positions or LONGEST_BUCKET)
-        block = np.zeros((len(rows), width), np.int32)
+        block: np.ndarray = np.zeros((len(rows), width), np.int32)
         for at, row in enumerate(rows):
             block[at, : len(row)] = row
             block[at, len(row)] = EOS

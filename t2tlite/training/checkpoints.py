@@ -39,6 +39,7 @@ class Checkpoints:
         self._best = tf.train.CheckpointManager(
             self._checkpoint, str(folder / BEST), max_to_keep=1, checkpoint_name=PREFIX
         )
+        self._folder = folder
         self._best_file = folder / BEST / "best.json"
         self._saved_step = -1
 
@@ -48,10 +49,10 @@ class Checkpoints:
         Raises:
             ValueError: the checkpoint is damaged or does not fit the model.
         """
-        path = self._newest.latest_checkpoint
-        if path is None:
+        paths = list_checkpoints(self._folder)
+        if not paths:
             return 0
-        _restore(self._checkpoint, path, everything=True)
+        _restore(self._checkpoint, paths[-1], everything=True)
         self._saved_step = int(self.step.numpy())
         return self._saved_step
 
@@ -74,7 +75,7 @@ class Checkpoints:
 
 
 def list_checkpoints(folder: Path) -> list[str]:
-    """The checkpoints in a folder, `folder/model.ckpt-N`, oldest first. Averaged ones do not count."""
+    """The checkpoints right in a folder, `folder/model.ckpt-N`, oldest first; none where there is no folder."""
     found = []
     for index in folder.glob(f"{PREFIX}-*.index"):
         match = re.fullmatch(rf"{re.escape(PREFIX)}-(\d+)\.index", index.name)
@@ -93,18 +94,16 @@ def find_checkpoint(run: Path, path: str | None = None) -> str:
     Raises:
         FileNotFoundError: there is none.
     """
-    where = Path(path) if path else run
     if path and Path(f"{path}.index").exists():
         return path
-    found = tf.train.latest_checkpoint(str(where)) if where.is_dir() else None
-    if found is None:
-        found = (list_checkpoints(where) or [None])[-1] if where.is_dir() else None
-    if found is None:
+    where = Path(path) if path else run
+    found = list_checkpoints(where)
+    if not found:
         raise FileNotFoundError(
             f"There is no checkpoint at {where}. Expected {PREFIX}-N.index and its data file, as t2t-trainer "
             "writes them. Train first, or name another with --checkpoint_path."
         )
-    return found
+    return found[-1]
 
 
 def restore_weights(model: Any, path: str) -> None:

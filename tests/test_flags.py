@@ -1,0 +1,231 @@
+"""The frame in which every command runs: its flags, its messages, its exit status."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from t2tlite.bin import flags, t2t_bleu, t2t_datagen
+
+NAMES = ("problem", "vocab_size", "max_length_ratio", "train_source", "generate_data", "hparams")
+
+
+def nothing(args: flags.Args) -> None:
+    """A command that does nothing."""
+
+
+def failing(error: BaseException):
+    """A command that raises."""
+
+    def run(args: flags.Args) -> None:
+        raise error
+
+    return run
+
+
+@pytest.fixture
+def parsed():
+    """Runs a command that keeps its flag values: parsed("--problem=x") -> those values."""
+
+    def parse(*argv: str) -> flags.Args:
+        kept: list[flags.Args] = []
+        assert flags.run_command("Doc.", NAMES, kept.append, argv) == 0
+        return kept[0]
+
+    return parse
+
+
+def test_values_have_their_types(parsed):
+    args = parsed(
+        "--problem=p", "--vocab_size=8000", "--max_length_ratio=1.5", "--train_source=a,b", "--generate_data",
+        "--hparams=a=1,b=2",
+    )  # fmt: skip
+    assert vars(args) == {
+        "problem": "p",
+        "vocab_size": 8000,
+        "max_length_ratio": 1.5,
+        "train_source": ["a", "b"],
+        "generate_data": True,
+        "hparams": "a=1,b=2",
+    }
+
+
+def test_values_that_are_not_given(parsed):
+    assert vars(parsed()) == {
+        "problem": None,
+        "vocab_size": None,
+        "max_length_ratio": None,
+        "train_source": None,
+        "generate_data": False,
+        "hparams": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [(["--generate_data"], True), (["--generate_data=false"], False), (["--generate_data", "--nogenerate_data"], False)],
+)
+def test_booleans(parsed, argv, expected):
+    assert parsed(*argv).generate_data is expected
+
+
+def test_value_as_the_next_argument(parsed):
+    assert parsed("--problem", "p", "-vocab_size", "5").vocab_size == 5
+
+
+def test_the_last_of_several_counts(parsed):
+    assert parsed("--problem=a", "--problem=b").problem == "b"
+
+
+@pytest.mark.parametrize(
+    ("argv", "messages"),
+    [
+        (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem", "--help lists the flags."]),
+        (["--vocab_size=many"], ["--vocab_size=many", "--help lists the flags."]),
+        (["--vocab_size=1.5"], ["--vocab_size=1.5"]),
+        (["--max_length_ratio=x"], ["--max_length_ratio=x"]),
+        (["--generate_data=maybe"], ["--generate_data=maybe"]),
+        (["--data_dir=x"], ["Unknown command line flag 'data_dir'"]),  # not one of this command's
+        (["somewhere"], ["Every argument is a flag, --name=value. Received: 'somewhere'."]),
+        (["--problem=x", "a", "b"], ["Every argument is a flag, --name=value. Received: 'a b'."]),
+        (["--problem"], ["Missing value for flag --problem"]),
+    ],
+)
+def test_a_bad_command_line(capsys, argv, messages):
+    def run(args: flags.Args) -> None:
+        raise RuntimeError("a command with a bad command line must not run")
+
+    assert flags.run_command("Doc.", NAMES, run, argv) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("t2tlite: ")
+    assert err.count("\n") == 1
+    for message in messages:
+        assert message in err
+
+
+@pytest.mark.parametrize("error", [ValueError("Too long."), FileNotFoundError("Too long."), flags.CommandError("Too long.")])
+def test_a_mistake_is_one_line(capsys, error):
+    assert flags.run_command("Doc.", NAMES, failing(error), []) == 1
+    assert capsys.readouterr() == ("", "t2tlite: Too long.\n")
+
+
+def test_the_operating_system_names_the_file(capsys, tmp_path):
+    def run(args: flags.Args) -> None:
+        (tmp_path / "absent.txt").read_text()
+
+    assert flags.run_command("Doc.", NAMES, run, []) == 1
+    assert "absent.txt" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_keeps_its_traceback():
+    with pytest.raises(KeyError, match="ours"):
+        flags.run_command("Doc.", NAMES, failing(KeyError("ours")), [])
+
+
+def test_interrupted(capsys):
+    assert flags.run_command("Doc.", NAMES, failing(KeyboardInterrupt()), []) == 130
+    assert capsys.readouterr() == ("", "t2tlite: Interrupted.\n")
+
+
+def test_messages_name_the_program(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/t2t-datagen", "--problem=p"])
+    assert flags.run_command("Doc.", NAMES, failing(ValueError("Bad.")), None) == 1
+    assert capsys.readouterr().err == "t2t-datagen: Bad.\n"
+    monkeypatch.setattr(sys, "argv", ["t2t-datagen", "--problem=p", "rest"])
+    assert flags.run_command("Doc.", NAMES, nothing) == 1
+    assert "Received: 'rest'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h", "-help", "--helpfull", "-?"])
+def test_help(capsys, flag):
+    assert flags.run_command("What it does.\n", NAMES, failing(ValueError("must not run")), ["--problem=p", flag]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("What it does.\n\nFlags:\n")
+    for name in NAMES:
+        assert out.count(f"  --{name}\n") + out.count(f"  --[no]{name}\n") == 1
+
+
+def test_help_of_every_flag():
+    text = flags.help_text("Doc.", tuple(flags.DEFINITIONS))
+    lines = text.splitlines()
+    assert all(len(line) <= 100 for line in lines)
+    for name, (kind, default, help_) in flags.DEFINITIONS.items():
+        shown = f"  --[no]{name}" if kind is bool else f"  --{name}"
+        assert lines.count(shown) == 1
+        assert help_.endswith((".", "...", "num_heads=4")), name
+        if kind is bool:
+            assert default is False, name
+    assert "(default: 600)" in text
+    assert "(default: )" not in text
+    assert "(default: None)" not in text
+
+
+def test_flags_are_tensor2tensors():
+    theirs = """problem hparams_set hparams data_dir tmp_dir output_dir generate_data train_steps eval_steps
+        local_eval_frequency save_checkpoints_secs keep_checkpoint_max worker_gpu random_seed warm_start_from
+        t2t_usr_dir registry_help decode_hparams decode_from_file decode_to_file decode_interactive checkpoint_path
+        score_file""".split()
+    assert set(theirs) <= set(flags.DEFINITIONS)
+    assert set(flags.PROBLEM_OPTIONS) <= set(flags.DEFINITIONS)
+
+
+def test_problem_options(parsed):
+    args = parsed("--problem=p", "--vocab_size=0", "--train_source=a,b")
+    assert flags.problem_options(args) == {"vocab_size": 0, "train_source": ("a", "b")}
+    assert flags.problem_options(parsed("--problem=p")) == {}
+
+
+def test_require(parsed):
+    args = parsed("--problem=p", "--vocab_size=0")
+    flags.require(args, "problem", "vocab_size")
+    with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help says what for\.$"):
+        flags.require(args, "problem", "hparams")
+    with pytest.raises(flags.CommandError, match=r"^--hparams and --train_source must be given\."):
+        flags.require(args, "hparams", "problem", "train_source")
+
+
+def test_verbosity(capsys, monkeypatch):
+    import tensorflow as tf
+
+    level = tf.get_logger().level
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # so that it is as before afterwards
+    names = ("problem", "verbosity")
+    try:
+        assert flags.run_command("Doc.", names, nothing, ["--verbosity=loud"]) == 1
+        message = "--verbosity must be one of debug, info, warning, error. Received: 'loud'."
+        assert message in capsys.readouterr().err
+        assert flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=error"]) == 1
+        assert tf.get_logger().level == 40  # logging.ERROR
+        with pytest.raises(ValueError, match="Bad"):  # the traceback, for whoever debugs
+            flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=debug"])
+        assert tf.get_logger().level == 10
+    finally:
+        tf.get_logger().setLevel(level)
+
+
+def test_two_commands_in_one_process(capsys, tmp_path):
+    (tmp_path / "text").write_text("one two three four five\n", encoding="utf-8")
+    scored = [f"--translation={tmp_path}/text", f"--reference={tmp_path}/text"]
+    assert t2t_bleu.main([*scored, "--tokenize=intl"]) == 0
+    assert "tok:intl" in capsys.readouterr().out
+    assert t2t_datagen.main(["--registry_help"]) == 0
+    assert "Hparam sets:" in capsys.readouterr().out
+    assert t2t_bleu.main(scored) == 0
+    assert "tok:13a" in capsys.readouterr().out  # the first command's flag is forgotten
+    assert t2t_datagen.main([]) == 1
+    assert "--problem and --data_dir must be given" in capsys.readouterr().err
+    assert t2t_bleu.main(["--registry_help"]) == 1  # each knows its own flags alone
+    assert "Unknown command line flag 'registry_help'" in capsys.readouterr().err
+
+
+def test_as_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(t2t_datagen.__doc__.strip())
+    for name in t2t_datagen.FLAGS:
+        assert f"{name}\n" in done.stdout
