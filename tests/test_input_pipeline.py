@@ -1,0 +1,167 @@
+"""From the batch plan to each replica's tensors."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2tlite.data.batch_plan import BatchPlan
+from t2tlite.data.input_pipeline import Part, distribute, load_part
+from t2tlite.data.token_store import TokenStore, write_shard
+
+PAIRS = 203
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> TokenStore:
+    """Pairs whose tokens are all different from one pair to the next: ids 2 + the pair's number."""
+    folder = tmp_path_factory.mktemp("store")
+    random = np.random.default_rng(0)
+    sources = [[i + 2] * n for i, n in enumerate(random.integers(0, 30, PAIRS))]
+    targets = [[i + 2] * n for i, n in enumerate(random.integers(0, 30, PAIRS))]
+    paths = [folder / "0.arrow", folder / "1.arrow"]
+    write_shard(paths[0], sources[:150], targets[:150], 1000)
+    write_shard(paths[1], sources[150:], targets[150:], 1000)
+    return TokenStore(paths)
+
+
+@pytest.fixture
+def plan(store) -> BatchPlan:
+    return BatchPlan(store.source_lengths, store.target_lengths, batch_tokens=200, max_length=30, seed=4)
+
+
+def parts_of(store: TokenStore, plan: BatchPlan, step: int, replicas: int, micro_batches: int) -> list[Part]:
+    """Every replica's part of a batch."""
+    return [load_part(store, plan, step, r, replicas, micro_batches) for r in range(replicas)]
+
+
+def rows_of(parts: list[Part]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The pairs in all parts, padding rows left out, sorted."""
+    rows = []
+    for part in parts:
+        for inputs, targets in zip(part.inputs.reshape(-1, part.inputs.shape[-1]), part.targets.reshape(
+            -1, part.targets.shape[-1]), strict=True):  # fmt: skip
+            assert inputs.any() == targets.any()  # a row is padding on both sides or on neither
+            if inputs.any():
+                rows.append((tuple(inputs[inputs > 0].tolist()), tuple(targets[targets > 0].tolist())))
+    return sorted(rows)
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+@pytest.mark.parametrize("micro_batches", [1, 2, 3])
+def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batches):
+    for step in range(plan.num_batches + 2):  # into the second epoch
+        batch = plan.batch(step)
+        parts = parts_of(store, plan, step, replicas, micro_batches)
+        expected = rows_of(
+            [
+                Part(
+                    store.sources(batch.indices, batch.source_width),
+                    store.targets(batch.indices, batch.target_width),
+                    None,
+                    None,
+                )
+            ]
+        )
+        assert rows_of(parts) == expected
+        rows = -(-len(batch.indices) // (replicas * micro_batches))
+        for part in parts:
+            assert part.inputs.shape == (micro_batches, rows, batch.source_width)
+            assert part.targets.shape == (micro_batches, rows, batch.target_width)
+            assert (part.inputs.dtype, part.targets.dtype, part.tokens.dtype) == (np.int32, np.int32, np.float32)
+            assert part.tokens == sum(len(target) for _, target in expected)  # of the global batch, in every part
+
+
+def test_an_epoch_loads_each_pair_once(store, plan):
+    loaded = [row for k in range(plan.num_batches) for row in rows_of(parts_of(store, plan, k, 2, 2))]
+    assert len(loaded) == plan.num_pairs
+    firsts = sorted(source[0] for source, _ in loaded if len(source) > 1)  # 1 alone is an empty source's end mark
+    assert firsts == sorted(set(firsts))
+    assert all(source[-1] == target[-1] == 1 for source, target in loaded)
+
+
+def test_how_rows_are_dealt(store):
+    five = np.arange(PAIRS)[store.source_lengths > 1][:5]
+    fake = SimpleNamespace(
+        batch=lambda k: SimpleNamespace(indices=five, source_width=40, target_width=40, tokens=77), seed=1
+    )
+    first, second = parts_of(store, fake, 0, 2, 1)
+    assert first.inputs[0, :, 0].tolist() == [five[0] + 2, five[2] + 2, five[4] + 2]
+    assert second.inputs[0, :, 0].tolist() == [five[1] + 2, five[3] + 2, 0]
+    assert not second.inputs[0, 2].any()
+    assert not second.targets[0, 2].any()
+    assert first.tokens == second.tokens == 77
+
+
+def test_more_parts_than_rows(store):
+    lengths = np.zeros(PAIRS, int) + 1000
+    lengths[3] = 4
+    fake = BatchPlan(lengths, lengths, batch_tokens=40, max_length=100)
+    parts = parts_of(store, SimpleNamespace(batch=lambda k: SimpleNamespace(
+        indices=fake.batch(k).indices, source_width=40, target_width=40, tokens=5), seed=1), 0, 4, 2)  # fmt: skip
+    assert [part.inputs.any(axis=-1).sum() for part in parts] == [1, 0, 0, 0]
+    assert all(part.inputs.shape == (2, 1, 40) for part in parts)
+
+
+def test_dropout_seeds_differ_between_steps_and_parts(store, plan):
+    seeds = [
+        tuple(seed)
+        for step in range(30)
+        for part in parts_of(store, plan, step, replicas=2, micro_batches=3)
+        for seed in part.seeds.tolist()
+    ]
+    assert len(set(seeds)) == len(seeds) == 30 * 2 * 3
+    other = BatchPlan(store.source_lengths, store.target_lengths, 200, 30, seed=5)
+    assert not set(seeds) & {tuple(s) for s in load_part(store, other, 0, 0, 2, 3).seeds.tolist()}
+    again = load_part(store, plan, 29, 1, 2, 3).seeds
+    assert again.dtype == np.int32
+    assert [tuple(s) for s in again.tolist()] == seeds[-3:]
+
+
+def test_seeds_of_a_late_step_fit_in_32_bits(store, plan):
+    seeds = load_part(store, plan, 2**31, 0, 1, 1).seeds
+    assert seeds.shape == (1, 2)
+    assert (seeds >= 0).all()
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_distribute(store, plan, cpu_devices, replicas):
+    strategy = tf.distribute.MirroredStrategy(cpu_devices[:replicas])
+    start, stop = 3, 9
+    steps = 0
+    for step, parts in enumerate(distribute(strategy, store, plan, start, stop, micro_batches=2), start):
+        for replica in range(replicas):
+            expected = load_part(store, plan, step, replica, replicas, 2)
+            for value, wanted in zip(parts, expected, strict=True):
+                got = strategy.experimental_local_results(value)[replica].numpy()
+                np.testing.assert_array_equal(got, wanted)
+                assert got.dtype == wanted.dtype
+        steps += 1
+    assert steps == stop - start
+
+
+def test_each_worker_loads_its_own_parts(store, plan):
+    workers, replicas = 2, 4
+
+    class Workers:
+        """Two workers of two replicas each, in one process."""
+
+        num_replicas_in_sync = replicas
+
+        def distribute_datasets_from_function(self, function):
+            return [function(tf.distribute.InputContext(workers, i, replicas)) for i in range(workers)]
+
+    datasets = distribute(Workers(), store, plan, 2, 5)
+    for worker, dataset in enumerate(datasets):
+        parts = list(dataset.as_numpy_iterator())
+        assert len(parts) == 3 * 2  # steps times replicas of this worker
+        for i, part in enumerate(parts):
+            expected = load_part(store, plan, 2 + i // 2, 2 * worker + i % 2, replicas, 1)
+            for got, wanted in zip(part, expected, strict=True):
+                np.testing.assert_array_equal(got, wanted)
+        inputs, targets, tokens, seeds = dataset.element_spec
+        assert (inputs.shape.as_list(), targets.shape.as_list()) == ([1, None, None], [1, None, None])
+        assert (tokens.shape.as_list(), seeds.shape.as_list()) == ([], [1, 2])
