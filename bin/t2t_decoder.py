@@ -15,8 +15,8 @@ The log-probability of given translations, from a file of lines "source TAB targ
 --decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how. beam_size=1 is
 greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more than its
 source; batch_size is in source tokens; return_beams=3 writes the three best of each sentence, a line each:
-"line number ||| translation ||| score". The newest checkpoint of the run is used; --checkpoint_path=RUN/best,
-RUN/averaged or RUN/model.ckpt-N names another.
+"line ||| translation ||| score", lines counted from 0 as Moses does. The newest checkpoint of the run is used;
+--checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def run(args: flags.Args) -> None:
             f"{' and '.join('--' + mode for mode in asked) or 'none'}."
         )
     folder = Path(args.output_dir).expanduser()
+    runs.read_hparams(folder)
     options = runs.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
+    if args.decode_to_file and Path(args.decode_to_file).is_dir():  # known before hours of work, not after
+        raise ValueError(f"--decode_to_file must be a file. Received: {args.decode_to_file}, which is a folder.")
     lines = list(read_lines(args.decode_from_file)) if args.decode_from_file else []
     pairs = _read_pairs(args.score_file) if args.score_file else []
     model = runs.load(folder, args.checkpoint_path)
@@ -74,7 +77,7 @@ def run(args: flags.Args) -> None:
         _decode_split(model, options, folder, args)
     elif args.score_file:
         with _progress(len(pairs)) as bar:
-            scores = model.score([s for s, _ in pairs], [t for _, t in pairs], done=bar.update)
+            scores = model.score([s for s, _ in pairs], [t for _, t in pairs], options, bar.update)
         _write(args.decode_to_file, (f"{score:.6f}" for score in scores))
     else:
         found, seconds = _translate(model, lines, options)
@@ -154,6 +157,7 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
 
 def _speed(model: Translator, found: Sequence[Sequence[Translation]], seconds: float) -> str:
     tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([best[0].text for best in found]))
+    seconds = max(seconds, 1e-9)
     rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
     return f"{len(found):,} sentences in {seconds:.1f} s, {rates}"
 

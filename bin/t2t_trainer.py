@@ -20,10 +20,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from t2tlite import registry
 from t2tlite.bin import flags
+
+if TYPE_CHECKING:
+    from t2tlite.data.dataset import Dataset
 
 FLAGS = (
     "problem",
@@ -68,12 +71,13 @@ def run(args: flags.Args) -> None:
         given = ", ".join(f"--{name}" for name in flags.problem_options(args))
         raise flags.CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
 
-    from t2tlite.data.dataset import open_dataset
-    from t2tlite.runs import train_run, write_flags
+    import tensorflow as tf
+
+    from t2tlite.runs import train_run
     from t2tlite.training.trainer import Interrupted, Schedule
 
     schedule = Schedule(
-        train_steps=args.train_steps or hparams.train_steps,
+        train_steps=hparams.train_steps if args.train_steps is None else args.train_steps,
         eval_steps=args.eval_steps,
         local_eval_frequency=args.local_eval_frequency,
         early_stopping_evals=args.early_stopping_evals,
@@ -83,14 +87,17 @@ def run(args: flags.Args) -> None:
         warm_start_from=args.warm_start_from,
     )
     folder = Path(args.output_dir).expanduser()
-    dataset = open_dataset(Path(args.data_dir).expanduser(), args.problem)
+    dataset, strategy = _open(args), _strategy(args.worker_gpu)
     try:
-        evaluation = train_run(dataset, hparams, folder, schedule, _strategy(args.worker_gpu), args.eval_bleu)
+        evaluation = train_run(dataset, hparams, folder, schedule, strategy, args.eval_bleu, _command(args))
     except Interrupted as stop:
         raise flags.Stopped(str(stop), stop.signal_number) from None
-    finally:
-        if folder.is_dir():
-            write_flags(folder, "t2t-trainer", args)
+    except tf.errors.ResourceExhaustedError as error:
+        reason = str(error).strip().split("\n")[0]
+        raise flags.CommandError(
+            f"Memory or disk does not suffice ({reason}). Where it is memory, lower batch_size and raise "
+            "accumulate_steps by the same factor: training stays the same."
+        ) from error
     print(
         f"Trained {dataset.name}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, accuracy "
         f"{evaluation.accuracy:.4f}. The run lies in {folder}."
@@ -106,6 +113,25 @@ def _generate(args: flags.Args) -> None:
     print(generate(problem, Path(args.data_dir).expanduser(), tmp_dir, args.num_processes), file=sys.stderr)
 
 
+def _open(args: flags.Args) -> Dataset:
+    """The data; a problem's name that nobody knows is the mistake to speak of where there is none."""
+    from t2tlite.data.dataset import open_dataset
+
+    try:
+        return open_dataset(Path(args.data_dir).expanduser(), args.problem)
+    except FileNotFoundError:
+        if args.problem:
+            registry.problem(args.problem)
+        raise
+
+
+def _command(args: flags.Args) -> str:
+    """What flags.txt notes: the flags that were given, or have a default, a line each."""
+    given = {name: value for name, value in vars(args).items() if value not in (None, "") and value is not False}
+    lines = [f"--{name}={','.join(v) if isinstance(v, list) else v}" for name, v in given.items()]
+    return "\n".join(["t2t-trainer", *lines]) + "\n"
+
+
 def _strategy(worker_gpu: int | None) -> Any:
     """MirroredStrategy over the GPUs, or the processor; several machines where TF_CONFIG names them."""
     import os
@@ -116,7 +142,10 @@ def _strategy(worker_gpu: int | None) -> Any:
         return tf.distribute.MultiWorkerMirroredStrategy()
     gpus = tf.config.list_physical_devices("GPU")
     if worker_gpu is not None and not 0 <= worker_gpu <= len(gpus):
-        raise ValueError(f"--worker_gpu must be at most the {len(gpus)} GPUs of this machine. Received: {worker_gpu}.")
+        raise ValueError(
+            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {len(gpus)}. "
+            f"Received: {worker_gpu}."
+        )
     wanted = len(gpus) if worker_gpu is None else worker_gpu
     return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(wanted)] or ["CPU:0"])
 

@@ -26,6 +26,7 @@ from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
 from t2tlite.decoding.decode import Decoder
 from t2tlite.evaluation.bleu import corpus_bleu
 from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.registry import did_you_mean
 from t2tlite.training.checkpoints import (
     average_checkpoints,
     find_checkpoint,
@@ -55,6 +56,7 @@ def train_run(
     schedule: Schedule,
     strategy: tf.distribute.Strategy,
     eval_bleu: bool = False,
+    command: str = "",
 ) -> Evaluation:
     """Trains a model on a dataset, in a new run directory or going on in an old one.
 
@@ -65,19 +67,21 @@ def train_run(
         schedule: what happens when.
         strategy: where to train.
         eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU instead of loss.
+        command: the command line, noted in flags.txt.
 
     Returns:
         The last evaluation.
 
     Raises:
         ValueError: the directory holds a run of another problem, vocabulary or model.
+        FileNotFoundError: there is no checkpoint to start from.
     """
+    if schedule.warm_start_from:
+        schedule = dataclasses.replace(schedule, warm_start_from=_warm_start(schedule.warm_start_from, dataset))
     _prepare(folder, dataset, hparams)
+    write_text(folder / "flags.txt", command)
     tf.keras.utils.set_random_seed(schedule.random_seed)
     size = dataset.encoder.vocab_size
-    if schedule.warm_start_from:
-        warm = Path(schedule.warm_start_from)
-        schedule = dataclasses.replace(schedule, warm_start_from=find_checkpoint(warm, schedule.warm_start_from))
     bleu = _dev_bleu(dataset, hparams) if eval_bleu else None
     return train(
         strategy,
@@ -95,7 +99,7 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     """Makes a run directory, or checks that the one there can go on with these hparams and data."""
     vocabulary = folder / dataset.vocabulary_path.name
     manifest = {**dataset.manifest, "reverse": dataset.reverse, "data_dir": str(dataset.folder.parent.resolve())}
-    if (folder / HPARAMS).exists():
+    if list_checkpoints(folder):  # otherwise nothing was learned, and all may change
         before = read_hparams(folder)
         changes = hparams.diff(before)
         if changes:
@@ -125,6 +129,18 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     write_text(folder / HPARAMS, hparams.to_json())
 
 
+def _warm_start(path: str, dataset: Dataset) -> str:
+    """The checkpoint to start from; says so where its run had another vocabulary."""
+    checkpoint = find_checkpoint(Path(path).expanduser(), path)
+    folder = Path(checkpoint).parent
+    for run in (folder, folder.parent):  # RUN, RUN/best or RUN/averaged
+        if (run / MANIFEST).is_file():
+            if read_manifest(run)["vocabulary"]["sha256"] != dataset.manifest["vocabulary"]["sha256"]:
+                report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
+            break
+    return checkpoint
+
+
 def _dev_bleu(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], float]:
     """A function that decodes dev and gives sacrebleu's BLEU."""
     store = dataset.store("dev")
@@ -144,13 +160,6 @@ def _dev_bleu(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], float]
 
 def _decoder(model: Transformer, options: DecodeHParams, hparams: HParams) -> Decoder:
     return Decoder(model, options, hparams.jit_compile, hparams.max_length if hparams.pos == "emb" else None)
-
-
-def write_flags(folder: Path, command: str, flags: Any) -> None:
-    """Notes in flags.txt the flags that a command was given."""
-    given = {name: value for name, value in vars(flags).items() if value not in (None, "", False)}
-    lines = [f"--{name}={','.join(v) if isinstance(v, list) else v}" for name, v in given.items()]
-    write_text(folder / "flags.txt", "\n".join([command, *lines]) + "\n")
 
 
 def read_hparams(folder: Path) -> HParams:
@@ -285,7 +294,7 @@ class Translator:
         Raises:
             ValueError: a bad option, or a sentence longer than the limit; the message names it.
         """
-        chosen = DecodeHParams(**{**self.manifest["decode_defaults"], **options})
+        chosen = self.options(**options)
         return [best[0].text for best in self.translate_n_best(sentences, chosen)]
 
     def translate_n_best(
@@ -298,23 +307,45 @@ class Translator:
             options: how to decode.
             done: called with the number of sentences after each batch, for a progress bar.
         """
-        blank = [not sentence.strip() for sentence in sentences]
-        sources = [[] if skip else ids for skip, ids in zip(blank, self._encode(sentences), strict=True)]
+        encoded = self._encode(sentences)
+        sources = [ids if sentence.strip() else [] for sentence, ids in zip(sentences, encoded, strict=True)]
         found = self._decoder(options).decode(sources, done)
         return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
 
     def score(
-        self, sources: Sequence[str], targets: Sequence[str], done: Callable[[int], None] = lambda count: None
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        options: DecodeHParams | None = None,
+        done: Callable[[int], None] = lambda count: None,
     ) -> list[float]:
         """The log-probability (natural) of each target, end mark included, given its source.
+
+        Args:
+            sources: without line breaks.
+            targets: likewise, as many.
+            options: of which only batch_size matters; by default the problem's.
+            done: called with the number of pairs after each batch, for a progress bar.
 
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
+        encoded = self._encode(sources), self._encode(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
-        options = DecodeHParams(**self.manifest["decode_defaults"])
-        return self._decoder(options).score(self._encode(sources), self._encode(targets), done)
+        return self._decoder(options or self.options()).score(*encoded, done)
+
+    def options(self, **changes: Any) -> DecodeHParams:
+        """The problem's decoding defaults with changes, such as `beam_size=8`.
+
+        Raises:
+            ValueError: an unknown field or a bad value.
+        """
+        fields = [field.name for field in dataclasses.fields(DecodeHParams)]
+        for name in changes:
+            if name not in fields:
+                raise ValueError(f"decode_hparams has no field {name!r}. {did_you_mean(name, fields)}")
+        return DecodeHParams(**{**self.manifest["decode_defaults"], **changes})
 
     def _decoder(self, options: DecodeHParams) -> Decoder:
         if options not in self._decoders:
@@ -324,6 +355,9 @@ class Translator:
     def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
         if isinstance(sentences, str):
             raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
+        for sentence in sentences:
+            if not isinstance(sentence, str):
+                raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
         limit = MAX_SOURCE_TOKENS if self.hparams.pos != "emb" else self.hparams.max_length - 1
         encoded = self.encoder.encode_batch(sentences)
         for number, ids in enumerate(encoded, start=1):

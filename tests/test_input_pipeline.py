@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2tlite.data.batch_plan import BatchPlan
+from t2tlite.data.batch_plan import Batch, BatchPlan
 from t2tlite.data.input_pipeline import Part, distribute, load_part
 from t2tlite.data.token_store import TokenStore, write_shard
 
@@ -42,12 +43,17 @@ def rows_of(parts: list[Part]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The pairs in all parts, padding rows left out, sorted."""
     rows = []
     for part in parts:
-        for inputs, targets in zip(part.inputs.reshape(-1, part.inputs.shape[-1]), part.targets.reshape(
-            -1, part.targets.shape[-1]), strict=True):  # fmt: skip
+        for inputs, targets in zip(np.vstack(part.inputs), np.vstack(part.targets), strict=True):
             assert inputs.any() == targets.any()  # a row is padding on both sides or on neither
             if inputs.any():
                 rows.append((tuple(inputs[inputs > 0].tolist()), tuple(targets[targets > 0].tolist())))
     return sorted(rows)
+
+
+def one_batch(indices: np.ndarray, tokens: int) -> Any:
+    """A plan whose every batch holds the given rows, 40 wide."""
+    batch = Batch(indices, source_width=40, target_width=40, tokens=tokens)
+    return SimpleNamespace(batch=lambda k: batch, seed=1)
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 4])
@@ -56,16 +62,9 @@ def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batche
     for step in range(plan.num_batches + 2):  # into the second epoch
         batch = plan.batch(step)
         parts = parts_of(store, plan, step, replicas, micro_batches)
-        expected = rows_of(
-            [
-                Part(
-                    store.sources(batch.indices, batch.source_width),
-                    store.targets(batch.indices, batch.target_width),
-                    None,
-                    None,
-                )
-            ]
-        )
+        inputs = store.sources(batch.indices, batch.source_width)
+        targets = store.targets(batch.indices, batch.target_width)
+        expected = rows_of([Part(inputs[None], targets[None], tokens=None, seeds=None)])
         assert rows_of(parts) == expected
         rows = -(-len(batch.indices) // (replicas * micro_batches))
         for part in parts:
@@ -85,10 +84,7 @@ def test_an_epoch_loads_each_pair_once(store, plan):
 
 def test_how_rows_are_dealt(store):
     five = np.arange(PAIRS)[store.source_lengths > 1][:5]
-    fake = SimpleNamespace(
-        batch=lambda k: SimpleNamespace(indices=five, source_width=40, target_width=40, tokens=77), seed=1
-    )
-    first, second = parts_of(store, fake, 0, 2, 1)
+    first, second = parts_of(store, one_batch(five, tokens=77), 0, 2, 1)
     assert first.inputs[0, :, 0].tolist() == [five[0] + 2, five[2] + 2, five[4] + 2]
     assert second.inputs[0, :, 0].tolist() == [five[1] + 2, five[3] + 2, 0]
     assert not second.inputs[0, 2].any()
@@ -97,12 +93,8 @@ def test_how_rows_are_dealt(store):
 
 
 def test_more_parts_than_rows(store):
-    lengths = np.zeros(PAIRS, int) + 1000
-    lengths[3] = 4
-    fake = BatchPlan(lengths, lengths, batch_tokens=40, max_length=100)
-    parts = parts_of(store, SimpleNamespace(batch=lambda k: SimpleNamespace(
-        indices=fake.batch(k).indices, source_width=40, target_width=40, tokens=5), seed=1), 0, 4, 2)  # fmt: skip
-    assert [part.inputs.any(axis=-1).sum() for part in parts] == [1, 0, 0, 0]
+    parts = parts_of(store, one_batch(np.array([3]), tokens=5), 0, 4, 2)
+    assert [int(part.inputs.any(axis=-1).sum()) for part in parts] == [1, 0, 0, 0]
     assert all(part.inputs.shape == (2, 1, 40) for part in parts)
 
 

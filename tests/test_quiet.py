@@ -25,10 +25,14 @@ def test_holds_back_what_a_native_library_writes(capfd, level):
 
 
 def test_prints_it_when_the_block_fails(capfd, level):
+    def load() -> None:
+        with quiet_stderr():
+            os.write(2, b"the reason why")
+            raise ImportError("no such library")
+
     level("3")
-    with pytest.raises(ImportError, match="no such library"), quiet_stderr():
-        os.write(2, b"the reason why")
-        raise ImportError("no such library")
+    with pytest.raises(ImportError, match="no such library"):
+        load()
     os.write(2, b", after")
     assert capfd.readouterr().err == "the reason why, after"
 

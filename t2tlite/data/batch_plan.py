@@ -9,7 +9,7 @@ replicas, their number does not change what a batch holds.
     >>> plan.num_batches                                     # buckets end at 8, 9, 10, ...: 18 // 8 = 2, 18 // 9 = 2
     2
     >>> [sorted(plan.batch(k).indices.tolist()) for k in range(2)]      # either order, as the seed has it
-    [[1, 3], [0, 2]]
+    [[0, 2], [1, 3]]
 """
 
 from __future__ import annotations
@@ -128,28 +128,21 @@ class BatchPlan:
     def _start_epoch(self, epoch: int) -> None:
         random = np.random.default_rng((self.seed, epoch))
         shuffled = random.permutation(len(self._corpus))
-        # Within a bucket, pairs whose source is the longer side come together, so that both sides waste little.
-        tilt = (self._sources - self._targets)[shuffled]
-        self._order = shuffled[np.lexsort((tilt, self._buckets[shuffled]))]
+        self._order = shuffled[np.argsort(self._buckets[shuffled], kind="stable")]
         self._batch_order = random.permutation(self.num_batches)
         self._epoch = epoch
 
     def _cut(self, buckets: np.ndarray, batch_tokens: int) -> np.ndarray:
         """Where batches begin in the sorted epoch, and its end.
 
-        A batch takes as many rows as fit at the length of its longest; what is left of a bucket goes with the next,
-        so that every batch but the last is full.
+        A batch takes as many rows as fit at the length of its longest. Of the ends possible, one for each bucket, it
+        takes the farthest: what is left of a bucket goes along with the next rather than into a small batch.
         """
-        rows = np.maximum(batch_tokens // self._boundaries, 1)  # in a batch padded to each boundary
+        rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
+        ends = np.searchsorted(buckets, np.arange(len(rows)), side="right")  # where each bucket ends
         cuts = [0]
         while cuts[-1] < len(buckets):
-            bucket = buckets[cuts[-1]]
-            while True:
-                end = min(cuts[-1] + rows[bucket], len(buckets))
-                if buckets[end - 1] <= bucket:
-                    break
-                bucket = buckets[end - 1]
-            cuts.append(int(end))
+            cuts.append(int(np.minimum(cuts[-1] + rows, ends).max()))
         return np.array(cuts, dtype=np.int64)
 
 

@@ -94,7 +94,8 @@ def beam_search(
         live_ids = _take_slots(ids, order)
         live_ancestors = _take_slots(ancestors, _take_slots(slots, order))
 
-        scores = ops.where(ends, log_probs / length_penalty(state.step + 1, alpha), NEVER)  # [B, 2M]
+        ended = ops.logical_and(ends, log_probs > NEVER / 2)  # a slot that held nothing has not ended either
+        scores = ops.where(ended, log_probs / length_penalty(state.step + 1, alpha), NEVER)  # [B, 2M]
         ended_scores, order = ops.top_k(ops.concatenate([state.ended_scores, scores], axis=1), beam_size)
         ended_ids = _take_slots(ops.concatenate([state.ended_ids, ids], axis=1), order)
 

@@ -67,7 +67,8 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def attend(self, x: Any, keys: Any, values: Any, bias: Any, seed: Any = None) -> Any:
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
-        queries = self._split_heads(self.query(x)) * self.key_size**-0.5  # [B, H, T, K]
+        # Scaled before the split: TensorFlow 2.21 on a processor mis-optimises the other order inside a loop.
+        queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
         weights = self.weight_dropout(weights, seed=seed)
         heads = ops.matmul(weights, values)  # [B, H, T, U]

@@ -32,7 +32,9 @@ class Checkpoints:
 
     def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
-        self._checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, step=self.step)
+        self._checkpoint = tf.train.Checkpoint(
+            model=_by_path(model.trainable_variables), optimizer=_by_path(optimizer.variables), step=self.step
+        )
         self._newest = tf.train.CheckpointManager(
             self._checkpoint, str(folder), max_to_keep=keep, checkpoint_name=PREFIX
         )
@@ -94,14 +96,15 @@ def find_checkpoint(run: Path, path: str | None = None) -> str:
     Raises:
         FileNotFoundError: there is none.
     """
-    if path and Path(f"{path}.index").exists():
-        return path
-    where = Path(path) if path else run
+    where = Path(path.removesuffix(".index")).expanduser() if path else run
+    if Path(f"{where}.index").exists():
+        return str(where)
     found = list_checkpoints(where)
     if not found:
+        beside = ", ".join(Path(other).name for other in list_checkpoints(where.parent)) if path else ""
         raise FileNotFoundError(
-            f"There is no checkpoint at {where}. Expected {PREFIX}-N.index and its data file, as t2t-trainer "
-            "writes them. Train first, or name another with --checkpoint_path."
+            f"There is no checkpoint at {where}. Expected {PREFIX}-N.index and its data file, as t2t-trainer writes "
+            f"them. {f'{where.parent} has {beside}.' if beside else 'Train first, or name another.'}"
         )
     return found[-1]
 
@@ -112,7 +115,7 @@ def restore_weights(model: Any, path: str) -> None:
     Raises:
         ValueError: the checkpoint is damaged or does not fit the model.
     """
-    _restore(tf.train.Checkpoint(model=model), path, everything=False)
+    _restore(tf.train.Checkpoint(model=_by_path(model.trainable_variables)), path, everything=False)
 
 
 def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
@@ -135,9 +138,8 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
         variable.assign((total / len(paths)).astype(np.float32))
     target.mkdir(parents=True, exist_ok=True)
     step = step_of(paths[-1])
-    manager = tf.train.CheckpointManager(
-        tf.train.Checkpoint(model=model), str(target), max_to_keep=1, checkpoint_name=PREFIX
-    )
+    mean = tf.train.Checkpoint(model=_by_path(model.trainable_variables))
+    manager = tf.train.CheckpointManager(mean, str(target), max_to_keep=1, checkpoint_name=PREFIX)
     return manager.save(checkpoint_number=step)
 
 
@@ -156,6 +158,14 @@ def write_text(path: Path, text: str) -> None:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
+    """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
+
+    Named one by one because tf.train.Checkpoint finds no variables below a Keras 3 model by itself, and says nothing.
+    """
+    return {variable.path: variable.value for variable in variables}
 
 
 def _restore(checkpoint: tf.train.Checkpoint, path: str, everything: bool) -> None:

@@ -15,6 +15,7 @@ from t2tlite.training.evaluate import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
+REPORT_SECONDS_IN_FILES = 30.0  # how often they are shown where stderr is no terminal but a file
 
 
 def report(line: str) -> None:
@@ -37,7 +38,10 @@ class Progress:
     def __init__(self, folder: Path, optimizer: Any, start: int, stop: int) -> None:
         self._optimizer = optimizer
         self._events = tf.summary.create_file_writer(str(folder))
-        self._bar = tqdm(total=stop, initial=start, unit="step", dynamic_ncols=True, smoothing=0.1)
+        self._terminal = sys.stderr.isatty()
+        seconds = REPORT_SECONDS / 20 if self._terminal else REPORT_SECONDS_IN_FILES
+        pace = {"smoothing": 0.1, "mininterval": seconds, "maxinterval": seconds}
+        self._bar = tqdm(total=stop, initial=start, unit="step", dynamic_ncols=True, **pace)
         self._results: list[tuple[int, StepResult]] = []  # by step, not yet read back
         self._since = time.monotonic()
 
@@ -78,7 +82,8 @@ class Progress:
         waste = 1.0 - tokens / positions
         learning_rate = float(self._optimizer.learning_rate)
         self._bar.set_postfix_str(
-            f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}"
+            f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}",
+            refresh=self._terminal,
         )
         with self._events.as_default():
             for done, value in losses:

@@ -32,9 +32,10 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
         epsilon=hparams.optimizer_adam_epsilon,
+        name="adam",
     )
     if hparams.dtype_policy == "mixed_float16":
-        return keras.optimizers.LossScaleOptimizer(adam)
+        return keras.optimizers.LossScaleOptimizer(adam, name="loss_scale")
     return adam
 
 

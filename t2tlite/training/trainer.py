@@ -35,6 +35,13 @@ class Schedule:
     random_seed: int = 1
     warm_start_from: str | None = None  # a checkpoint
 
+    def __post_init__(self) -> None:
+        least = {"train_steps": 1, "keep_checkpoint_max": 1}
+        for field in dataclasses.fields(self):
+            value, low = getattr(self, field.name), least.get(field.name, 0)
+            if field.name != "warm_start_from" and value < low:
+                raise ValueError(f"{field.name} must be at least {low}. Received: {value}.")
+
 
 class Interrupted(Exception):
     """The run was asked to stop, and has saved a checkpoint."""
@@ -100,7 +107,13 @@ def train(
     )
     evaluator = Evaluator(strategy, model, dev_store, hparams, schedule.eval_steps)
     train_step = make_train_step(strategy, model, optimizer, hparams)
-    evaluation, worse_evals, saved_at = None, 0, time.monotonic()
+    every, patience = schedule.local_eval_frequency, schedule.early_stopping_evals
+    worse_evals = (step - checkpoints.best().get("step", step)) // every if every else 0  # those before a restart
+    if step >= schedule.train_steps or (patience and worse_evals >= patience):
+        stop = f"train_steps={schedule.train_steps:,}" if step >= schedule.train_steps else "early stopping"
+        report(f"Nothing to train: the run is at step {step:,}, and {stop} has it end there. Raise it to go on.")
+        return evaluator.evaluate()
+    evaluation, saved_at = None, time.monotonic()
     with _catch_signals() as caught, Progress(folder, optimizer, step, schedule.train_steps) as progress:
         batches = iter(distribute(strategy, train_store, plan, step, schedule.train_steps, hparams.accumulate_steps))
         while step < schedule.train_steps:
@@ -114,7 +127,6 @@ def train(
                 progress.flush()
                 checkpoints.save(step)
                 saved_at = time.monotonic()
-            every = schedule.local_eval_frequency
             if step == schedule.train_steps or (every and step % every == 0):
                 progress.flush()
                 checkpoints.save(step)
@@ -124,7 +136,7 @@ def train(
                 better = _keep_if_best(checkpoints, step, evaluation, bleu)
                 progress.evaluated(step, evaluation, bleu, better)
                 worse_evals = 0 if better else worse_evals + 1
-                if schedule.early_stopping_evals and worse_evals >= schedule.early_stopping_evals:
+                if patience and worse_evals >= patience:
                     report(f"Stopping early at step {step:,}: {worse_evals} evaluations without a better one.")
                     break
     return evaluation if evaluation is not None else evaluator.evaluate()
