@@ -64,7 +64,7 @@ def train_run(
         dataset: what to learn.
         hparams: of the model and its training.
         folder: the run directory.
-        schedule: what happens when.
+        schedule: what happens when; `warm_start_from` may be a run or a folder of checkpoints.
         strategy: where to train.
         eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU instead of loss.
         command: the command line, noted in flags.txt.

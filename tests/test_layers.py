@@ -10,9 +10,8 @@ import pytest
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_bias, padding_bias
 from t2tlite.layers.dropout import Dropout, fold
-from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.feed_forward import FeedForward
-from t2tlite.layers.positions import sinusoid_halves, sinusoids
 from t2tlite.layers.sublayer import Residual
 
 HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
@@ -165,38 +164,6 @@ def test_embedding_starts_with_deviation_of_one_over_root_of_width():
     table = np.asarray(Embedding(vocab_size=500, hidden_size=64).weight)
     assert table.std() == pytest.approx(1 / 8, rel=0.02)
     assert abs(table.mean()) < 0.003
-
-
-def test_sinusoids_are_those_of_section_3_5():
-    width, positions = 6, [0, 1, 7, 300]
-    expected = [
-        [(math.sin, math.cos)[j % 2](p / 10000 ** ((j - j % 2) / width)) for j in range(width)] for p in positions
-    ]
-    np.testing.assert_allclose(sinusoids(np.array(positions), width), expected, atol=5e-5)
-
-
-@pytest.mark.parametrize(("name", "first"), [("len10_ch16", 0), ("len50_ch512", 0), ("len5_ch16_start3", 3)])
-def test_sinusoid_halves_are_those_of_tensor2tensor(shared, name, first):
-    expected = np.load(shared / "t2t" / "positional.npz")[f"t2t_{name}"]  # [T, D]
-    length, width = expected.shape
-    np.testing.assert_allclose(sinusoid_halves(np.arange(first, first + length), width), expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["timing", "timing_halves", "emb", "none"])
-def test_positions_may_start_anywhere(kind):
-    layer = Positions(kind, HIDDEN, max_length=9)
-    x = normal(2, 9, HIDDEN)
-    whole = np.asarray(layer(x))
-    for start in (0, 1, 5):
-        some = layer(x[:, start : start + 3], start=start)
-        np.testing.assert_allclose(some, whole[:, start : start + 3], atol=1e-6)
-    assert (kind == "none") == np.array_equal(whole, x)
-
-
-def test_learned_positions_add_a_row_each():
-    layer = Positions("emb", HIDDEN, max_length=9)
-    x = normal(2, 4, HIDDEN)
-    np.testing.assert_allclose(layer(x), x + np.asarray(layer.table)[None, :4], rtol=1e-6)
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5])

@@ -1,15 +1,17 @@
-"""A language of twenty words, as a user's package, and the flags with which the commands learn to translate it."""
+"""A language of twenty words, as a user's package, and a run that has learned to translate it."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import contextlib
+import io
 from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import tensorflow as tf
 
 from t2tlite.bin import t2t_trainer
 
-PROBLEM = "twenty_words"
 PACKAGE = '''"""Problems and hparams of a user."""
 
 import dataclasses
@@ -65,9 +67,54 @@ def twenty_words_tiny():
 '''
 
 
-def write_package(folder: Path) -> Path:
-    """Writes the user's package into `folder`, for --t2t_usr_dir."""
-    package = folder / "twenty_words_package"
-    package.mkdir(parents=True, exist_ok=True)
-    (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
-    return package
+class TinyRun(NamedTuple):
+    """What the commands have made."""
+
+    package: Path  # for --t2t_usr_dir
+    data: Path  # for --data_dir
+    run: Path  # for --output_dir; 200 steps, evaluated every 50. Read only: a test that changes it copies it
+    stdout: str  # of the training
+    stderr: str
+
+
+_made: list[TinyRun] = []
+
+
+def tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
+    """The run, trained when first asked for: some five seconds."""
+    if not _made:
+        folder = factory.mktemp("tiny_run")
+        package = folder / "twenty_words_package"
+        package.mkdir()
+        (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+        made = TinyRun(package, folder / "data", folder / "run", "", "")
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=50")
+        assert status == 0, err.getvalue()
+        _made.append(made._replace(stdout=out.getvalue(), stderr=err.getvalue()))
+    return _made[0]
+
+
+def trainer_flags(made: TinyRun, output_dir: Path, *flags: str) -> list[str]:
+    """The flags of t2t-trainer; a flag given again in `flags` counts."""
+    return [
+        f"--t2t_usr_dir={made.package}",
+        "--problem=twenty_words",
+        "--hparams_set=twenty_words_tiny",
+        f"--data_dir={made.data}",
+        f"--output_dir={output_dir}",
+        *flags,
+    ]
+
+
+def train(made: TinyRun, output_dir: Path, *flags: str) -> int:
+    """Calls t2t-trainer in this process and returns its exit status."""
+    return t2t_trainer.main(trainer_flags(made, output_dir, *flags))
+
+
+def tensors(checkpoint: str | Path) -> dict:
+    """Every array of a checkpoint by name, TensorFlow's count of savings left out."""
+    reader = tf.train.load_checkpoint(str(checkpoint))
+    names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name and "OBJECT" not in name]
+    return {name: reader.get_tensor(name) for name in names}

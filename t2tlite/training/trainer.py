@@ -109,9 +109,11 @@ def train(
     train_step = make_train_step(strategy, model, optimizer, hparams)
     every, patience = schedule.local_eval_frequency, schedule.early_stopping_evals
     worse_evals = (step - checkpoints.best().get("step", step)) // every if every else 0  # those before a restart
-    if step >= schedule.train_steps or (patience and worse_evals >= patience):
-        stop = f"train_steps={schedule.train_steps:,}" if step >= schedule.train_steps else "early stopping"
-        report(f"Nothing to train: the run is at step {step:,}, and {stop} has it end there. Raise it to go on.")
+    if step >= schedule.train_steps:
+        report(f"Nothing to train: the run is at step {step:,} of {schedule.train_steps:,}. More needs --train_steps.")
+        return evaluator.evaluate()
+    if patience and worse_evals >= patience:
+        report(f"Nothing to train: the run stopped early at step {step:,}. More needs --early_stopping_evals.")
         return evaluator.evaluate()
     evaluation, saved_at = None, time.monotonic()
     with _catch_signals() as caught, Progress(folder, optimizer, step, schedule.train_steps) as progress:

@@ -1,0 +1,33 @@
+"""The whole way, from nothing to a score, through the real commands."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tiny_run import tiny_run
+
+from t2tlite.bin import t2t_decoder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+def test_learns_to_translate(made, tmp_path, capsys):
+    written = tmp_path / "test.de"
+
+    status = t2t_decoder.main([f"--output_dir={made.run}", "--split=test", f"--decode_to_file={written}"])
+
+    assert status == 0
+    score = re.search(r"^BLEU (\d+\.\d\d) on test \(40 sentences\)$", capsys.readouterr().out, re.MULTILINE)
+    assert float(score[1]) >= 90
+    assert len(written.read_text().splitlines()) == 40
+
+
+def test_dev_loss_falls_at_each_evaluation_but_the_last(made):
+    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", made.stderr)]
+    assert len(losses) == 4  # 200 steps, every 50
+    assert losses[0] > losses[1] > losses[2]
+    assert losses[-1] < 0.2
