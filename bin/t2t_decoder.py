@@ -119,6 +119,7 @@ def _interactive(model: Translator, options: DecodeHParams) -> None:
         try:
             line = input("> ")
         except EOFError:
+            print()
             return
         if not line.strip():
             return

@@ -118,11 +118,11 @@ def _open(args: flags.Args) -> Dataset:
     from t2tlite.data.dataset import open_dataset
 
     try:
-        return open_dataset(Path(args.data_dir).expanduser(), args.problem)
-    except FileNotFoundError:
+        return open_dataset(Path(args.data_dir).expanduser(), args.problem or None)
+    except FileNotFoundError as error:
         if args.problem:
             registry.problem(args.problem)
-        raise
+        raise FileNotFoundError(f"{error} Or add --generate_data to this command.") from error
 
 
 def _command(args: flags.Args) -> str:

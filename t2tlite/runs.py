@@ -107,6 +107,8 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
             fixed = [name for name in MODEL_FIELDS if name in changes]
             if hparams.pos == "emb" and "max_length" in changes:
                 fixed.append("max_length")
+            if "mixed_float16" in changes.get("dtype_policy", ()):
+                fixed.append("dtype_policy")  # the optimizer keeps a loss scale with float16 alone
             if fixed:
                 raise ValueError(
                     f"{folder} holds a run of another model: {told}. A run's {', '.join(fixed)} cannot change. Use "
@@ -120,6 +122,8 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
                 f"{folder} holds a run of another problem or vocabulary: {old['problem']}"
                 f"{'_rev' if old['reverse'] else ''}. Received: {dataset.name}. Use another --output_dir."
             )
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
     folder.mkdir(parents=True, exist_ok=True)
     if not vocabulary.exists() or file_sha256(vocabulary) != manifest["vocabulary"]["sha256"]:
         temporary = vocabulary.with_name(f".{vocabulary.name}.tmp")
@@ -171,9 +175,11 @@ def read_hparams(folder: Path) -> HParams:
     """
     path = folder / HPARAMS
     if not path.is_file():
+        above = folder.parent
+        hint = f" {above} is one; --checkpoint_path={folder} goes with it." if (above / HPARAMS).is_file() else ""
         raise FileNotFoundError(
             f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which has no "
-            f"{HPARAMS}."
+            f"{HPARAMS}.{hint}"
         )
     try:
         return HParams.from_json(path.read_text(encoding="utf-8"))
@@ -192,9 +198,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"A run needs its {MANIFEST}. {folder} has none: was it copied whole?")
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        [manifest[name] for name in ("problem", "reverse", "data_dir", "decode_defaults")]
+        [manifest["vocabulary"][name] for name in ("file", "sha256")]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {error!r}") from error
+    return manifest
 
 
 def run_dataset(folder: Path, data_dir: Path | None = None) -> Dataset:
@@ -228,7 +237,7 @@ def decode_options(defaults: dict[str, Any], changes: str = "") -> DecodeHParams
     return DecodeHParams(**defaults).override(changes)
 
 
-def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
+def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translator:
     """The trained model in a run directory, ready to translate.
 
     Args:

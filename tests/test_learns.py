@@ -26,8 +26,7 @@ def test_learns_to_translate(made, tmp_path, capsys):
     assert len(written.read_text().splitlines()) == 40
 
 
-def test_dev_loss_falls_at_each_evaluation_but_the_last(made):
+def test_dev_loss_falls(made):
     losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", made.stderr)]
-    assert len(losses) == 4  # 200 steps, every 50
-    assert losses[0] > losses[1] > losses[2]
-    assert losses[-1] < 0.2
+    assert len(losses) == 3  # 120 steps, evaluated every 40
+    assert losses[2] < losses[0] / 5

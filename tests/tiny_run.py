@@ -55,14 +55,13 @@ def twenty_words_tiny():
     return HParams(
         hidden_size=32,
         filter_size=64,
-        num_encoder_layers=1,
-        num_decoder_layers=2,
+        num_hidden_layers=1,
         num_heads=2,
         batch_size=1024,
         max_length=32,
         learning_rate_constant=0.4,
         learning_rate_warmup_steps=60,
-        train_steps=200,
+        train_steps=120,
     )
 '''
 
@@ -72,7 +71,7 @@ class TinyRun(NamedTuple):
 
     package: Path  # for --t2t_usr_dir
     data: Path  # for --data_dir
-    run: Path  # for --output_dir; 200 steps, evaluated every 50. Read only: a test that changes it copies it
+    run: Path  # for --output_dir; 120 steps, evaluated every 40. Read only: a test that changes it copies it
     stdout: str  # of the training
     stderr: str
 
@@ -90,7 +89,7 @@ def tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
         made = TinyRun(package, folder / "data", folder / "run", "", "")
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=50")
+            status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=40")
         assert status == 0, err.getvalue()
         _made.append(made._replace(stdout=out.getvalue(), stderr=err.getvalue()))
     return _made[0]

@@ -32,8 +32,9 @@ class Checkpoints:
 
     def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
+        self._weights = _by_path(model.trainable_variables)
         self._checkpoint = tf.train.Checkpoint(
-            model=_by_path(model.trainable_variables), optimizer=_by_path(optimizer.variables), step=self.step
+            model=self._weights, optimizer=_by_path(optimizer.variables), step=self.step
         )
         self._newest = tf.train.CheckpointManager(
             self._checkpoint, str(folder), max_to_keep=keep, checkpoint_name=PREFIX
@@ -54,7 +55,7 @@ class Checkpoints:
         paths = list_checkpoints(self._folder)
         if not paths:
             return 0
-        _restore(self._checkpoint, paths[-1], everything=True)
+        _restore(self._checkpoint, self._weights, paths[-1], everything=True)
         self._saved_step = int(self.step.numpy())
         return self._saved_step
 
@@ -86,27 +87,27 @@ def list_checkpoints(folder: Path) -> list[str]:
     return [path for _, path in sorted(found)]
 
 
-def find_checkpoint(run: Path, path: str | None = None) -> str:
+def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
     """The checkpoint to use: `path`, or the newest in `run`.
 
     Args:
         run: a run's folder.
-        path: a checkpoint (RUN/model.ckpt-N), a folder of checkpoints, or None.
+        path: a checkpoint (RUN/model.ckpt-N), a folder of checkpoints, either also as seen from `run`, or None.
 
     Raises:
         FileNotFoundError: there is none.
     """
-    where = Path(path.removesuffix(".index")).expanduser() if path else run
-    if Path(f"{where}.index").exists():
-        return str(where)
-    found = list_checkpoints(where)
-    if not found:
-        beside = ", ".join(Path(other).name for other in list_checkpoints(where.parent)) if path else ""
-        raise FileNotFoundError(
-            f"There is no checkpoint at {where}. Expected {PREFIX}-N.index and its data file, as t2t-trainer writes "
-            f"them. {f'{where.parent} has {beside}.' if beside else 'Train first, or name another.'}"
-        )
-    return found[-1]
+    named = Path(str(path).removesuffix(".index")).expanduser() if path else run
+    for where in (named, run / named):
+        if Path(f"{where}.index").exists():
+            return str(where)
+        if found := list_checkpoints(where):
+            return found[-1]
+    others = ", ".join(Path(other).name for other in list_checkpoints(run))
+    raise FileNotFoundError(
+        f"There is no checkpoint at {named}. Expected {PREFIX}-N.index and its data file, as t2t-trainer writes "
+        f"them. {f'{run} has {others}.' if others else 'Train first, or name another.'}"
+    )
 
 
 def restore_weights(model: Any, path: str) -> None:
@@ -115,7 +116,8 @@ def restore_weights(model: Any, path: str) -> None:
     Raises:
         ValueError: the checkpoint is damaged or does not fit the model.
     """
-    _restore(tf.train.Checkpoint(model=_by_path(model.trainable_variables)), path, everything=False)
+    weights = _by_path(model.trainable_variables)
+    _restore(tf.train.Checkpoint(model=weights), weights, path, everything=False)
 
 
 def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
@@ -168,17 +170,29 @@ def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
     return {variable.path: variable.value for variable in variables}
 
 
-def _restore(checkpoint: tf.train.Checkpoint, path: str, everything: bool) -> None:
+def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
     try:
-        status = checkpoint.restore(path)
+        _check_weights(weights, path)
+        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name besides
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
-        else:
-            status.expect_partial()
-    except (tf.errors.OpError, ValueError, AssertionError) as error:
-        reason = str(error).strip().split("\n")[0]
+    except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"Checkpoint {path} could not be restored: it is damaged, or was written by a model of another shape "
-            f"({reason}). Use another with --checkpoint_path, or delete it to go on from the one before."
+            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to go on from "
+            "the one before."
         ) from error
+
+
+def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
+    """Raises ValueError where a checkpoint is of another model: TensorFlow's message names neither weight nor shape."""
+    stored = {name: list(shape) for name, shape in tf.train.list_variables(path) if name.startswith("model/")}
+    for name, variable in weights.items():
+        escaped = name.replace(".", "..").replace("/", ".S")  # as TensorFlow writes a key of a dict
+        shape = stored.pop(f"model/{escaped}/.ATTRIBUTES/VARIABLE_VALUE", None)
+        if shape != list(variable.shape):
+            found = "it has none" if shape is None else f"its shape there is {shape}"
+            raise ValueError(f"the model's {name} has the shape {list(variable.shape)}, but {found}.")
+    if stored:
+        raise ValueError(f"it is of a model with more weights, such as {min(stored).split('/')[1].replace('.S', '/')}.")
