@@ -34,7 +34,7 @@ from t2tlite.data.text_files import read_lines, write_lines
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
-    from t2tlite.runs import Translation, Translator
+    from t2tlite.translator import Translation, Translator
 
 FLAGS = (
     "output_dir",
@@ -54,7 +54,7 @@ SHOWN = 5  # examples printed after a split
 
 def run(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
-    from t2tlite import runs
+    from t2tlite import runs, translator
 
     flags.require(args, "output_dir")
     asked = [mode for mode in MODES if getattr(args, mode)]
@@ -65,7 +65,7 @@ def run(args: flags.Args) -> None:
         )
     folder = Path(args.output_dir).expanduser()
     runs.read_hparams(folder)
-    options = runs.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
+    options = translator.decode_options(runs.read_manifest(folder)["decode_defaults"], args.decode_hparams)
     if args.decode_to_file and Path(args.decode_to_file).is_dir():  # known before hours of work, not after
         raise ValueError(f"--decode_to_file must be a file. Received: {args.decode_to_file}, which is a folder.")
     lines = list(read_lines(args.decode_from_file)) if args.decode_from_file else []

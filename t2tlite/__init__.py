@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from t2tlite.runs import Translator
+    from t2tlite.translator import Translator
 
 __version__ = "0.1.0"
 __all__ = ["load", "__version__"]
@@ -30,6 +30,9 @@ def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
         ValueError: a file of it is damaged.
     """
-    from t2tlite import runs
+    from t2tlite.quiet import quiet_stderr
+
+    with quiet_stderr():
+        from t2tlite import runs
 
     return runs.load(run, checkpoint_path)

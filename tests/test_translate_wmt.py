@@ -231,7 +231,6 @@ TFDS_TEXT: dict[str, list[dict[str, Any]]] = {
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as TensorFlow Datasets leaves it after preparing wmt14_translate/de-en, with few examples."""
-    pytest.importorskip("importlib_resources", reason="tensorflow_datasets needs importlib_resources to load")
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
@@ -271,7 +270,6 @@ def test_files_that_tensorflow_datasets_unpacked_are_not_raw_files(prepared: Pat
 @pytest.mark.parametrize("foreign", ["de", "fr"])
 def test_dataset_and_features_are_known_to_tensorflow_datasets(tmp_path: Path, foreign: str) -> None:
     """The real builder, with made-up sentences."""
-    pytest.importorskip("importlib_resources", reason="tensorflow_datasets needs importlib_resources to load")
     import tensorflow_datasets as tfds
 
     with tfds.testing.mock_data(num_examples=3):

@@ -28,22 +28,26 @@ class Checkpoints:
         model: built, so that its variables exist.
         optimizer: built, likewise.
         keep: how many of the newest to keep.
+        scratch: where to write instead; for workers other than the first, since all must take part in saving.
     """
 
-    def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int) -> None:
+    def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int, scratch: Path | None = None) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._checkpoint = tf.train.Checkpoint(
             model=self._weights, optimizer=_by_path(optimizer.variables), step=self.step
         )
+        target = scratch or folder
         self._newest = tf.train.CheckpointManager(
-            self._checkpoint, str(folder), max_to_keep=keep, checkpoint_name=PREFIX
+            self._checkpoint, str(target), max_to_keep=keep, checkpoint_name=PREFIX
         )
         self._best = tf.train.CheckpointManager(
-            self._checkpoint, str(folder / BEST), max_to_keep=1, checkpoint_name=PREFIX
+            self._checkpoint, str(target / BEST), max_to_keep=1, checkpoint_name=PREFIX
         )
         self._folder = folder
-        self._best_file = folder / BEST / "best.json"
+        self._best_file = target / BEST / "best.json"
+        shared = folder / BEST / "best.json"
+        self._best_figures: dict[str, float] = json.loads(shared.read_text()) if shared.exists() else {}
         self._saved_step = -1
 
     def restore(self) -> int:
@@ -68,13 +72,14 @@ class Checkpoints:
 
     def best(self) -> dict[str, float]:
         """The figures of the best checkpoint; empty where there is none yet."""
-        return json.loads(self._best_file.read_text()) if self._best_file.exists() else {}
+        return self._best_figures
 
     def save_best(self, step: int, figures: dict[str, float]) -> None:
         """Writes the best checkpoint anew, with its figures."""
         self.step.assign(step)
         self._best.save(checkpoint_number=step)
-        write_text(self._best_file, json.dumps({"step": step, **figures}, indent=2) + "\n")
+        self._best_figures = {"step": step, **figures}
+        write_text(self._best_file, json.dumps(self._best_figures, indent=2) + "\n")
 
 
 def list_checkpoints(folder: Path) -> list[str]:

@@ -63,6 +63,10 @@ def make_train_step(
         for i in range(1, hparams.accumulate_steps):
             more_loss, more = gradients(part.inputs[i], part.targets[i], part.tokens, part.seeds[i])
             loss, sums = loss + more_loss, [a + b for a, b in zip(sums, more, strict=True)]
+        if hparams.dtype_policy == "mixed_float16":  # an overflow on one replica must skip the step on all
+            spoilt = tf.add_n([tf.reduce_sum(0.0 * gradient) for gradient in sums])  # 0, or not a number
+            spoilt = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, spoilt)
+            sums = [gradient + spoilt for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
         ids = (part.inputs, part.targets)
         return StepResult(

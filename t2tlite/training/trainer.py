@@ -83,6 +83,7 @@ def train(
         FloatingPointError: the loss became infinite or not a number; the message names the step.
         Interrupted: SIGINT or SIGTERM came; a checkpoint is saved.
     """
+    scratch = _scratch(strategy, folder)
     plan = training_plan(
         hparams,
         train_store.source_lengths,
@@ -94,7 +95,7 @@ def train(
         model = make_model()
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
-        checkpoints = Checkpoints(folder, model, optimizer, schedule.keep_checkpoint_max)
+        checkpoints = Checkpoints(folder, model, optimizer, schedule.keep_checkpoint_max, scratch)
     step = checkpoints.restore()
     if step == 0 and schedule.warm_start_from:
         restore_weights(model, schedule.warm_start_from)
@@ -116,7 +117,7 @@ def train(
         report(f"Nothing to train: the run stopped early at step {step:,}. More needs --early_stopping_evals.")
         return evaluator.evaluate()
     evaluation, saved_at = None, time.monotonic()
-    with _catch_signals() as caught, Progress(folder, optimizer, step, schedule.train_steps) as progress:
+    with _catch_signals() as caught, Progress(scratch or folder, optimizer, step, schedule.train_steps) as progress:
         batches = iter(distribute(strategy, train_store, plan, step, schedule.train_steps, hparams.accumulate_steps))
         while step < schedule.train_steps:
             progress.step(step, train_step(batches))
@@ -142,6 +143,14 @@ def train(
                     report(f"Stopping early at step {step:,}: {worse_evals} evaluations without a better one.")
                     break
     return evaluation if evaluation is not None else evaluator.evaluate()
+
+
+def _scratch(strategy: tf.distribute.Strategy, folder: Path) -> Path | None:
+    """None for the worker that writes the run's folder: the only one, or the first. The others write beside it."""
+    cluster = strategy.cluster_resolver
+    if cluster is None or not cluster.cluster_spec() or cluster.task_type == "chief" or cluster.task_id == 0:
+        return None
+    return folder / f".worker-{cluster.task_id}"
 
 
 def _keep_if_best(checkpoints: Checkpoints, step: int, evaluation: Evaluation, bleu: float | None) -> bool:
