@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -142,6 +143,8 @@ def train(
                 if patience and worse_evals >= patience:
                     report(f"Stopping early at step {step:,}: {worse_evals} evaluations without a better one.")
                     break
+    if scratch:
+        shutil.rmtree(scratch, ignore_errors=True)
     return evaluation if evaluation is not None else evaluator.evaluate()
 
 
