@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 import tensorflow as tf
 
 from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.data.atomic_file import atomic_file, write_text
 from t2tlite.data.dataset import MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.text_encoder import open_encoder
@@ -31,7 +31,6 @@ from t2tlite.training.checkpoints import (
     find_checkpoint,
     list_checkpoints,
     restore_weights,
-    write_text,
 )
 from t2tlite.training.evaluate import Evaluation
 from t2tlite.training.trainer import Schedule, report, train
@@ -117,9 +116,8 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
         raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
     folder.mkdir(parents=True, exist_ok=True)
     if not vocabulary.exists() or file_sha256(vocabulary) != manifest["vocabulary"]["sha256"]:
-        temporary = vocabulary.with_name(f".{vocabulary.name}.tmp")
-        shutil.copyfile(dataset.vocabulary_path, temporary)
-        temporary.replace(vocabulary)
+        with atomic_file(vocabulary) as file:
+            file.write(dataset.vocabulary_path.read_bytes())
     write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     write_text(folder / HPARAMS, hparams.to_json())
 

@@ -33,6 +33,17 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes a whole text file in UTF-8, and the folder it lies in if need be.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_file(path) as file:
+        file.write(text.encode("utf-8"))
+
+
 def remove_temporary_files(folder: Path) -> None:
     """Removes what a killed process left half-written in `folder`."""
     for path in folder.glob(".*.tmp"):

@@ -7,7 +7,6 @@ nothing else is needed to go on exactly where a run stopped.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+
+from t2tlite.data.atomic_file import write_text
 
 PREFIX = "model.ckpt"
 BEST = "best"  # folder of the best checkpoint by dev, and its figures in best.json
@@ -154,17 +155,6 @@ def step_of(path: str) -> int:
     """The N of `model.ckpt-N`; 0 where the name has none."""
     match = re.search(r"-(\d+)$", path)
     return int(match[1]) if match else 0
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a file that is there either whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
