@@ -1,6 +1,7 @@
 """Decoding speed: sentences a second.
 
-    python benchmarks/decode_throughput.py --source=test.en --target=test.de --sentences=256 --batch=32 --steps=32
+    python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de \\
+        --sentences=256 --batch=32 --steps=32
 
 Every sentence is decoded for exactly --steps positions (the end mark is forbidden), so that untrained weights cost what
 trained ones do. The first batch (tracing) does not count. Prints one line that begins RESULT.
