@@ -217,7 +217,7 @@ def test_problem_of_a_users_package(tmp_path, capsys):
     )
     command = [f"--t2t_usr_dir={package}", "--problem=counting_task", f"--data_dir={tmp_path}/data"]
 
-    assert t2t_datagen.main([*command, "--vocab_size=268", "--num_processes=1"]) == 0
+    assert t2t_datagen.main([*command, "--vocab_size=270", "--num_processes=1"]) == 0
 
     assert "counting_task" in capsys.readouterr().out
     assert len(open_dataset(tmp_path / "data", "counting_task").store("train")) == 1000
