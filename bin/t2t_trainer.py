@@ -17,6 +17,7 @@ Next: t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=ou
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -134,8 +135,6 @@ def _command(args: flags.Args) -> str:
 
 def _strategy(worker_gpu: int | None) -> Any:
     """MirroredStrategy over the GPUs, or the processor; several machines where TF_CONFIG names them."""
-    import os
-
     import tensorflow as tf
 
     if os.environ.get("TF_CONFIG"):

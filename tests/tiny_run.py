@@ -76,6 +76,8 @@ class TinyRun(NamedTuple):
     stderr: str
 
 
+SMALL = "hidden_size=8,filter_size=8,num_heads=1,layer_prepostprocess_dropout=0.2"
+
 _made: list[TinyRun] = []
 
 
@@ -117,3 +119,8 @@ def tensors(checkpoint: str | Path) -> dict:
     reader = tf.train.load_checkpoint(str(checkpoint))
     names = [name for name in reader.get_variable_to_shape_map() if "save_counter" not in name and "OBJECT" not in name]
     return {name: reader.get_tensor(name) for name in names}
+
+
+def small(made, output_dir, *more):
+    """Trains a very small model with dropout; returns the exit status."""
+    return train(made, output_dir, f"--hparams={SMALL}", *more)
