@@ -194,7 +194,7 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     vocabulary = folder / VOCABULARY
     if not _can_go_on(folder, wanted):
         with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
-            text.sample.learn_vocabulary(problem.vocab_size, vocabulary)
+            text.sample.learn_vocabulary(problem.vocab_size, vocabulary, problem.symbols(tmp_dir))
             bar.refresh()
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
@@ -205,6 +205,7 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     manifest = {
         "format": FORMAT,
         "problem": problem.name(),
+        "task": problem.task,
         "t2tlite": t2tlite.__version__,
         "options": finished_data.options(problem),
         "languages": {"source": problem.source_language, "target": problem.target_language},

@@ -35,6 +35,7 @@ class Problem:
     max_length_ratio: float = 0.0
     reverse: bool = False
 
+    task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see data/linearise.py
     source_language: ClassVar[str] = ""  # a sacrebleu / ISO 639-1 code, "" where it does not matter
     target_language: ClassVar[str] = ""
     decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
@@ -61,6 +62,10 @@ class Problem:
             FileNotFoundError: a file is missing; the message says where it was looked for and how to get it.
         """
         raise NotImplementedError
+
+    def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
+        """Strings that are one piece of the vocabulary wherever a word begins with one, such as labelled brackets."""
+        return ()
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The raw files that `pairs` reads, for the manifest to record; none for generated data."""

@@ -17,6 +17,7 @@ import sentencepiece
 from t2tlite.data.atomic_file import atomic_file
 
 PAD, EOS = 0, 1
+SPACE = "\u2581"  # how a piece shows the space before a word
 UNKNOWN = 2  # has an id because SentencePiece demands one; byte fallback never produces it
 
 # Characters beyond this share of the training text are spelt in bytes instead of taking up a piece each. Text of up
@@ -166,7 +167,9 @@ def check_unicode(text: str) -> None:
         ) from error
 
 
-def train_sentencepiece(sentences: Iterable[str], vocab_size: int, path: str | Path) -> None:
+def train_sentencepiece(
+    sentences: Iterable[str], vocab_size: int, path: str | Path, symbols: Sequence[str] = ()
+) -> None:
     """Learns a byte-pair vocabulary from `sentences` and writes it to `path`: the same sentences, the same file.
 
     BPE with byte fallback; padding 0, end mark 1, unknown 2, no begin mark, 256 bytes from id 3 on. Each digit stands
@@ -176,6 +179,7 @@ def train_sentencepiece(sentences: Iterable[str], vocab_size: int, path: str | P
         sentences: plain text, read once.
         vocab_size: exactly this many ids; 259 are taken by marks and bytes.
         path: the model file; appears whole or not at all.
+        symbols: strings without spaces, each of which is one piece wherever a word begins with it.
 
     Raises:
         ValueError: `vocab_size` is too large or too small for the text (the message names the limit), there is no
@@ -194,6 +198,7 @@ def train_sentencepiece(sentences: Iterable[str], vocab_size: int, path: str | P
             unk_id=UNKNOWN,
             bos_id=-1,
             byte_fallback=True,
+            user_defined_symbols=[SPACE + symbol for symbol in symbols],
             split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
             character_coverage=CHARACTER_COVERAGE,
             normalization_rule_name="identity",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from t2tlite.data.text_encoder import train_sentencepiece
@@ -55,14 +55,16 @@ class TextSample:
             yield source
             yield target
 
-    def learn_vocabulary(self, vocab_size: int, path: Path) -> None:
+    def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = ()) -> None:
         """Writes a vocabulary of `vocab_size` pieces, shared by source and target, to `path`.
+
+        Each of `symbols` is a piece where a word begins with it.
 
         Raises:
             ValueError: `vocab_size` does not suit the text.
             OSError: the file cannot be written.
         """
-        train_sentencepiece(self.sentences(), vocab_size, path)
+        train_sentencepiece(self.sentences(), vocab_size, path, symbols)
 
 
 def _size(source: str, target: str) -> int:

@@ -1,0 +1,161 @@
+"""Constituency parsing (section 6.3 of the paper): sentences in, their trees as bracketed sequences out."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import ClassVar
+
+from t2tlite import registry
+from t2tlite.data.linearise import linearise, t2t_linearise
+from t2tlite.data.problem import Problem
+from t2tlite.data.text_files import check_file
+from t2tlite.data.trees import Tree, clean_tree, read_trees
+
+LINEARISATIONS = ("normalised", "tags", "t2t")
+SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}  # of the Wall Street Journal
+
+
+@dataclasses.dataclass(frozen=True)
+class ParsingProblem(Problem):
+    """What the parsing problems have in common.
+
+    The source is the sentence's words; the target is its tree as `data/linearise.py` writes it, without the words.
+    Every labelled bracket is one piece of the vocabulary. t2t-decoder turns what is decoded into trees again.
+
+    Attributes:
+        linearisation: "normalised" writes every part of speech but punctuation as XX, as Vinyals et al. (2015) did;
+            "tags" leaves the tags as they are, so that the model learns to tag as well; "t2t" is tensor2tensor's form.
+    """
+
+    vocab_size: int = 16000
+    linearisation: str = "normalised"
+
+    task: ClassVar[str] = "parsing"
+    # Section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input.
+    decode_defaults = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # noqa: RUF012
+
+    def __post_init__(self) -> None:
+        if self.linearisation not in LINEARISATIONS:
+            raise ValueError(
+                f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {self.linearisation!r}."
+            )
+
+    def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
+        """Yields the trees of a split as `data.trees.clean_tree` leaves them.
+
+        Raises:
+            ValueError: bad input, or no such split.
+            FileNotFoundError: a file is missing.
+        """
+        raise NotImplementedError
+
+    def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
+        """Yields (words, linearised tree), each separated by spaces."""
+        for tree in self.trees(split, tmp_dir):
+            yield " ".join(tree.words()), self._target(tree)
+
+    def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
+        """The labelled brackets of the training trees."""
+        return self._brackets(self.trees("train", tmp_dir))
+
+    def _target(self, tree: Tree) -> str:
+        if self.linearisation == "t2t":
+            return t2t_linearise(tree)[1]
+        return linearise(tree, "kept" if self.linearisation == "tags" else "normalised")
+
+    def _brackets(self, trees: Iterable[Tree]) -> tuple[str, ...]:
+        tokens = {token for tree in trees for token in self._target(tree).split()}
+        return tuple(sorted(token for token in tokens if token[0] in "()/" and len(token) > 1))
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class WsjParsing(ParsingProblem):
+    """English constituency parsing, Penn Treebank WSJ sections 02-21 / 22 / 23, or trees of your own in --tmp_dir.
+
+    --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` anywhere below it) or the files
+    `train.trees`, `dev.trees` and `test.trees` with bracketed trees of any origin.
+    Trees are cleaned: function tags, traces and what is empty without them removed, one TOP at the root.
+    """
+
+    def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
+        """Yields the cleaned trees of a split, file by file in the order of their names."""
+        for path in self._paths(split, tmp_dir):
+            yield from _cleaned(path)
+
+    def files(self, tmp_dir: Path | None) -> list[Path]:
+        """The tree files of all splits."""
+        return [path for split in self.splits() for path in self._paths(split, tmp_dir)]
+
+    def _paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
+        if split not in SECTIONS:
+            raise ValueError(f"split must be one of {', '.join(SECTIONS)}. Received: {split!r}.")
+        needed = (
+            "Trees are needed in --tmp_dir: either train.trees, dev.trees and test.trees, or the Treebank's files "
+            "wsj_0200.mrg to wsj_2399.mrg (LDC99T42)."
+        )
+        if tmp_dir is None:
+            raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
+        if (tmp_dir / "train.trees").is_file():
+            return [check_file(tmp_dir / f"{split}.trees")]
+        found = sorted(path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split])
+        missing = sorted(set(SECTIONS[split]) - {_section(path) for path in found})
+        if missing:
+            sections = ", ".join(f"{section:02}" for section in missing)
+            raise FileNotFoundError(f"{needed} Received: {tmp_dir}, without files of section {sections} ({split}).")
+        return found
+
+
+@registry.register_problem
+@dataclasses.dataclass(frozen=True)
+class WsjParsingSemi(WsjParsing):
+    """wsj_parsing with automatically parsed trees (--extra_trees) in training: the paper's semi-supervised setting.
+
+    The paper added the 17 million sentences of Vinyals et al. (2015), parsed by other parsers.
+
+    Attributes:
+        extra_trees: files of bracketed trees, plain or .gz, added to the training trees.
+    """
+
+    vocab_size: int = 32000
+    extra_trees: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.extra_trees, str):
+            raise ValueError(f"extra_trees must be a tuple of file names. Received: {self.extra_trees!r}.")
+
+    def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
+        """Yields the cleaned trees of a split; after those of train, the extra ones."""
+        extra = self._extra(split)  # a missing one is found before hours of reading
+        yield from super().trees(split, tmp_dir)
+        for path in extra:
+            yield from _cleaned(path)
+
+    def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
+        """The labelled brackets of the treebank's own training trees."""
+        return self._brackets(super().trees("train", tmp_dir))
+
+    def files(self, tmp_dir: Path | None) -> list[Path]:
+        """The tree files of all splits, and the extra ones."""
+        return [*super().files(tmp_dir), *self._extra("train")]
+
+    def _extra(self, split: str) -> list[Path]:
+        if not self.extra_trees:
+            raise ValueError("wsj_parsing_semi needs --extra_trees=F,.. Received: none. Or take wsj_parsing.")
+        return [check_file(Path(name).expanduser()) for name in self.extra_trees] if split == "train" else []
+
+
+def _cleaned(path: Path) -> Iterator[Tree]:
+    for tree in map(clean_tree, read_trees(path)):
+        if tree is not None:
+            yield tree
+
+
+def _section(path: Path) -> int:
+    """23 for wsj_2301.mrg, -1 for other names."""
+    found = re.fullmatch(r"wsj_(\d\d)\d\d\.mrg", path.name)
+    return int(found[1]) if found else -1

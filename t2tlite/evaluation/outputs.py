@@ -1,0 +1,80 @@
+"""What a model decoded of a split, scored as its task asks: BLEU of translations, labelled F1 of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from t2tlite.data.linearise import Restored, restore, t2t_restore
+from t2tlite.evaluation.bleu import corpus_bleu
+from t2tlite.evaluation.parsing import evalb
+
+EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
+
+
+class OutputScore(NamedTuple):
+    """Scores of a split; `scores[name]` is the one that counts."""
+
+    name: str  # "BLEU" or "F1"
+    scores: dict[str, float]
+    signature: str  # how they were computed
+
+    @property
+    def value(self) -> float:
+        """The score that counts."""
+        return self.scores[self.name]
+
+    def __str__(self) -> str:
+        rest = ", ".join(f"{name} {value:.2f}" for name, value in self.scores.items() if name != self.name)
+        return f"{self.name} {self.value:.2f}" + (f" ({rest})" if rest else "")
+
+
+def score_outputs(
+    manifest: Mapping[str, Any], sources: Sequence[str], references: Sequence[str], outputs: Sequence[str]
+) -> OutputScore:
+    """Scores decoded text.
+
+    Args:
+        manifest: of the run; says the task, and of parsing how trees are linearised.
+        sources: the sentences.
+        references: the targets as the token store has them: translations, or linearised trees.
+        outputs: what was decoded, in the same form.
+
+    Raises:
+        ValueError: sources, references and outputs are not equally many.
+    """
+    if not is_parsing(manifest):
+        bleu = corpus_bleu(outputs, references)
+        return OutputScore("BLEU", {"BLEU": bleu.score}, bleu.signature)
+    words = [source.split() for source in sources]
+    rows = zip(references, outputs, words, strict=True)
+    trees = [(to_tree(manifest, r, w, fit_tags=False).tree, to_tree(manifest, o, w).tree) for r, o, w in rows]
+    score, _ = evalb([gold for gold, _ in trees], [predicted for _, predicted in trees])
+    scores = {
+        "F1": score.f1,
+        "recall": score.recall,
+        "precision": score.precision,
+        "complete match": score.complete_match,
+        "error sentences": float(score.errors),
+    }
+    if manifest["options"]["linearisation"] != "normalised":  # otherwise nearly all tags are XX
+        scores["tagging accuracy"] = score.tagging_accuracy
+    return OutputScore("F1", scores, EVALB_SIGNATURE)
+
+
+def is_parsing(manifest: Mapping[str, Any]) -> bool:
+    """Whether targets are linearised trees."""
+    return manifest.get("task") == "parsing"
+
+
+def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
+    """The tree of a linearised sequence over the given words; `data.linearise.restore` says by which rules.
+
+    Args:
+        manifest: of a parsing problem.
+        sequence: as decoded.
+        words: of the sentence; at least one.
+        fit_tags: correct tags of punctuation; False for gold trees.
+    """
+    form = t2t_restore if manifest["options"]["linearisation"] == "t2t" else restore
+    return form(sequence, words, fit_tags)
