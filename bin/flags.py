@@ -73,17 +73,31 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "source_language": (str, None, "parallel_text: language code of the source, such as en; for scoring only."),
     "target_language": (str, None, "parallel_text: language code of the target, such as de; for scoring only."),
     "train_size": (int, None, "grammar problems: number of training pairs."),
+    "linearisation": (
+        str,
+        None,
+        "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are) "
+        "or t2t (tensor2tensor's form).",
+    ),
+    "extra_trees": (list, None, "wsj_parsing_semi: files of automatically parsed trees to train on besides."),
     # training
     "train_steps": (int, None, "Optimizer steps to train in all; by default the hparam set's train_steps."),
     "eval_steps": (int, 0, "Batches in each evaluation on dev; 0 means all of dev."),
     "local_eval_frequency": (int, 1000, "Steps between evaluations on dev; 0 means only at the end."),
-    "eval_bleu": (bool, False, "Also decode dev at each evaluation and report sacrebleu's BLEU."),
+    "eval_bleu": (
+        bool,
+        False,
+        "Also decode dev at each evaluation and report BLEU, or F1 for parsing; the best checkpoint is the best by it.",
+    ),
     "early_stopping_evals": (int, 0, "Stop after this many evaluations without a better one; 0 means never."),
     "save_checkpoints_secs": (int, 600, "Seconds between checkpoints; one is also saved at each evaluation."),
     "keep_checkpoint_max": (int, 20, "Checkpoints kept, the newest; the best by dev is kept besides."),
     "worker_gpu": (int, None, "Number of GPUs to use; by default all there are, or the processor where there is none."),
     "random_seed": (int, 1, "Seed of initial weights, batch order and dropout."),
     "warm_start_from": (str, None, "Run folder or checkpoint whose weights a new run starts from."),
+    "rows": (list, None, "t2t-table3: rows and groups (A to E) of Table 3, comma-separated; by default all but big."),
+    "seeds": (list, "1", "t2t-table3: run each row once for each of these seeds, comma-separated."),
+    "dry_run": (bool, False, "t2t-table3: train no row; print sizes and costs, and hours by a few timed steps."),
     # decoding
     "checkpoint_path": (str, None, "Checkpoint to use, RUN/model.ckpt-N; by default the newest of the run."),
     "decode_hparams": (str, "", "How to decode: beam_size=4,alpha=0.6,extra_length=50,batch_size=...,return_beams=..."),
@@ -98,12 +112,24 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "tokenize": (str, "13a", "How sacrebleu splits text into tokens: 13a, intl, zh, char or none."),
     "lowercase": (bool, False, "sacrebleu's BLEU without regard to case."),
     "compound_split": (bool, False, "Also print the paper's BLEU: tokenised as German, compounds split, case kept."),
+    "gold": (str, None, "File of gold parse trees, one a line."),
+    "predicted": (str, None, "File of predicted parse trees, one a line; blank where there is no parse."),
+    "sentences": (bool, False, "Print EVALB's table too, with the scores of each sentence."),
+    "prm": (str, None, "Parameter file of EVALB; by default the parameters of its COLLINS.prm."),
+    "source": (str, None, "t2t-attention: the sentence to look at."),
+    "target": (str, None, "t2t-attention: its translation; by default the model's own."),
+    "kind": (list, None, "t2t-attention: encoder, decoder, cross, or several of them, comma-separated; by default all."),
+    "layers": (list, None, "t2t-attention: layers counted from 1; by default all on a page, the last but one elsewhere."),
+    "heads": (list, None, "t2t-attention: heads counted from 1; by default all."),
+    "word": (str, None, "t2t-attention: draw what this word looks at, instead of heat maps."),
+    "picture": (str, None, "t2t-attention: file of the picture, ending in .png or .svg."),
+    "html": (str, None, "t2t-attention: file of the page."),
 }
 
 # What each problem's options are called on the command line; given ones go to registry.problem(name, **options).
 PROBLEM_OPTIONS = ("vocab_size", "max_length", "max_length_ratio", "train_source", "train_target", "dev_source",
                    "dev_target", "test_source", "test_target", "source_language", "target_language",
-                   "train_size")  # fmt: skip
+                   "train_size", "linearisation", "extra_trees")  # fmt: skip
 
 
 class CommandError(Exception):

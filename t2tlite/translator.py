@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.text_encoder import SentencePieceEncoder
+from t2tlite.data.linearise import tree_word
+from t2tlite.data.text_encoder import EOS, SentencePieceEncoder
+from t2tlite.data.trees import Tree, format_tree
 from t2tlite.decoding.decode import Decoder
+from t2tlite.evaluation.outputs import is_parsing, to_tree
 from t2tlite.models.transformer import Transformer
 from t2tlite.registry import did_you_mean
 from t2tlite.training.checkpoints import step_of
+from t2tlite.visualise.attention import Attention
 
 MAX_SOURCE_TOKENS = 2048  # of a sentence to decode; far beyond what training sees
 
@@ -21,6 +28,25 @@ class Translation(NamedTuple):
 
     text: str
     score: float  # log-probability / length penalty
+
+    @property
+    def sequence(self) -> str:
+        """The text as it was decoded."""
+        return self.text
+
+
+class Parse(NamedTuple):
+    """One parse of a sentence."""
+
+    tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
+    score: float  # log-probability / length penalty
+    repairs: Counter[str]  # what had to be done to make a tree of the sequence (data/linearise.py); empty for most
+    sequence: str  # as it was decoded
+
+    @property
+    def text(self) -> str:
+        """The tree in brackets, on one line."""
+        return "" if self.tree is None else format_tree(self.tree)
 
 
 class Translator:
@@ -65,6 +91,45 @@ class Translator:
         found = self._decoder(options).decode(sources, done)
         return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
 
+    def parse(self, sentences: Sequence[str], **options: Any) -> list[Parse]:
+        """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
+
+        Args:
+            sentences: words and punctuation separated by spaces, as in the training trees; brackets may be written
+                as they are or as -LRB- and -RRB-.
+            **options: fields of DecodeHParams, such as `beam_size=4`; by default the problem's.
+
+        Raises:
+            ValueError: the model does not parse, a bad option, or a sentence longer than the limit.
+        """
+        return [best[0] for best in self.parse_n_best(sentences, self.options(**options))]
+
+    def parse_n_best(
+        self, sentences: Sequence[str], options: DecodeHParams, done: Callable[[int], None] = lambda count: None
+    ) -> list[list[Parse]]:
+        """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
+
+        Args:
+            sentences: as for `parse`.
+            options: how to decode.
+            done: called with the number of sentences after each batch, for a progress bar.
+
+        Raises:
+            ValueError: the model does not parse, or a sentence is longer than the limit.
+        """
+        if not self.is_parser:
+            name = self.manifest["problem"] + ("_rev" if self.manifest["reverse"] else "")
+            raise ValueError(f"Only a model of a parsing problem parses. Received: one of {name}. Use translate.")
+        _check(sentences)
+        rows = [[tree_word(word) for word in sentence.split()] for sentence in sentences]
+        found = self.translate_n_best([" ".join(words) for words in rows], options, done)
+        return [[self._parse(t, words) for t in n_best] for words, n_best in zip(rows, found, strict=True)]
+
+    @property
+    def is_parser(self) -> bool:
+        """Whether the run's problem is parsing."""
+        return is_parsing(self.manifest)
+
     def score(
         self,
         sources: Sequence[str],
@@ -88,6 +153,37 @@ class Translator:
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
         return self._decoder(options or self.options()).score(*encoded, done)
 
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """What every head of every layer looks at, for one sentence and its translation.
+
+        Args:
+            source: a sentence without line breaks.
+            target: its translation; by default the model's own, found by beam search as the problem decodes.
+
+        Returns:
+            The pieces of both sentences and the weights. A notebook shows it as a page; `t2tlite.visualise` draws it.
+
+        Raises:
+            ValueError: a blank source, or a sentence longer than the limit.
+        """
+        if self.is_parser:  # brackets in the form that the model was trained on
+            source = " ".join(tree_word(word) for word in source.split())
+        source_ids = self._encode([source])[0]
+        if not source.strip():
+            raise ValueError(f"A sentence to look at must have words. Received: {source!r}.")
+        if target is None:
+            target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
+        else:
+            target_ids = self._encode([target])[0]
+        sides = [*source_ids, EOS], [*target_ids, EOS]
+        if self.hparams.pos == "emb":  # a translation may fill all positions that the model knows
+            sides = sides[0], sides[1][: self.hparams.max_length]
+        inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
+        found = self.model.attention(inputs, targets)
+        encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
+        source_pieces, target_pieces = (self.encoder.pieces(ids) for ids in sides)
+        return Attention(source_pieces, target_pieces, encoder, decoder, cross, source, self._text(target_ids))
+
     def options(self, **changes: Any) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`.
 
@@ -106,11 +202,7 @@ class Translator:
         return self._decoders[options]
 
     def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
-        if isinstance(sentences, str):
-            raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
-        for sentence in sentences:
-            if not isinstance(sentence, str):
-                raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
+        _check(sentences)
         limit = MAX_SOURCE_TOKENS if self.hparams.pos != "emb" else self.hparams.max_length - 1
         encoded = self.encoder.encode_batch(sentences)
         for number, ids in enumerate(encoded, start=1):
@@ -121,8 +213,22 @@ class Translator:
                 )
         return encoded
 
+    def _parse(self, decoded: Translation, words: list[str]) -> Parse:
+        if not words:
+            return Parse(None, decoded.score, Counter(), decoded.text)
+        restored = to_tree(self.manifest, decoded.text, words)
+        return Parse(restored.tree, decoded.score, restored.repairs, decoded.text)
+
     def _text(self, ids: list[int]) -> str:
         return self.encoder.decode(ids).replace("\n", " ")
+
+
+def _check(sentences: Sequence[str]) -> None:
+    if isinstance(sentences, str):
+        raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
+    for sentence in sentences:
+        if not isinstance(sentence, str):
+            raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
 
 
 def decode_options(defaults: dict[str, Any], changes: str = "") -> DecodeHParams:

@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"t2tlite": "t2tlite", "problems": "t2tlite.problems", "hparams": "t2tlite.hparams", "bin": "t2tlite.bin"}
 ANYTHING = None
-LIBRARY = {"config", "data", "decoding", "evaluation", "layers", "models", "quiet", "registry", "training"}
+LIBRARY = {"config", "data", "decoding", "evaluation", "layers", "models", "quiet", "registry", "training", "visualise"}
 
 # The standard library is open to all, and so are a package's own modules. Below t2tlite, the longest name that fits
 # a module counts.
@@ -33,9 +33,15 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "decoding":             ({"config", "data", "evaluation"},         ANYTHING),
     "decoding.beam_search": (set(),                                    {"keras"}),
     "training":             ({"config", "data", "evaluation"},         ANYTHING),
-    "evaluation":           (set(),                                    {"numpy", "sacrebleu", "sacremoses"}),
+    "evaluation":           ({"data"},                                 {"numpy", "sacrebleu", "sacremoses"}),
     "runs":                 (LIBRARY | {"translator"},                 ANYTHING),
+    "table3":               (LIBRARY | {"runs", "table3_report"},      ANYTHING),
+    "table3_report":        ({"config", "data"},                       {"matplotlib"}),
     "translator":           (LIBRARY,                                  ANYTHING),
+    "visualise":            ({"data"},                                 {"matplotlib", "numpy"}),
+    "visualise.events":     (set(),                                    {"tensorboard", "tensorflow"}),
+    "visualise.report":     ({"config", "data", "evaluation", "training"}, {"tensorflow"}),
+    "visualise.samples":    ({"data", "evaluation"},                   set()),
     "problems":             ({"data", "evaluation", "registry"},       {"numpy", "tensorflow_datasets"}),
     "hparams":              ({"config", "registry"},                   set()),
     "bin":                  (ANYTHING,                                 ANYTHING),
@@ -51,8 +57,12 @@ LIGHT = [
     "t2tlite.data.text_encoder",
     "t2tlite.data.text_files",
     "t2tlite.data.token_store",
+    "t2tlite.data.trees",
+    "t2tlite.data.linearise",
     "t2tlite.evaluation.bleu",
+    "t2tlite.evaluation.parsing",
     "t2tlite.evaluation.compound_split",
+    "t2tlite.visualise",
     "t2tlite.hparams",
     "t2tlite.problems",
     "t2tlite.bin.flags",

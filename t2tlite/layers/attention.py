@@ -9,12 +9,15 @@ by all hypotheses without a copy for each.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from t2tlite.layers.dropout import Dropout
+
+Record = Callable[[Any], None] | None  # called with the attention weights, float32 [B, H, T, S], where they are wanted
 
 MASKED = -1e9  # added to a score: its weight becomes zero, also where every score of a row is masked
 
@@ -46,7 +49,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_transform = projection(hidden_size, "output_transform")
         self.weight_dropout = Dropout(dropout, name="weight_dropout", dtype=self.dtype_policy)
 
-    def call(self, x: Any, memory: Any, bias: Any, seed: Any = None) -> Any:
+    def call(self, x: Any, memory: Any, bias: Any, seed: Any = None, record: Record = None) -> Any:
         """Attends from `x` to `memory`.
 
         Args:
@@ -54,23 +57,26 @@ class MultiHeadAttention(keras.layers.Layer):
             memory: [B, S, D]; `x` itself for self-attention.
             bias: float32, broadcast to [B, H, T, S]; 0 where a query may look, MASKED where not.
             seed: int32 [2] for dropout, or None.
+            record: called with the attention weights, float32 [B, H, T, S], before dropout.
 
         Returns:
             [B, T, D].
         """
         keys, values = self.keys_values(memory)
-        return self.attend(x, keys, values, bias, seed)
+        return self.attend(x, keys, values, bias, seed, record)
 
     def keys_values(self, memory: Any) -> tuple[Any, Any]:
         """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
         return self._split_heads(self.key(memory)), self._split_heads(self.value(memory))
 
-    def attend(self, x: Any, keys: Any, values: Any, bias: Any, seed: Any = None) -> Any:
+    def attend(self, x: Any, keys: Any, values: Any, bias: Any, seed: Any = None, record: Record = None) -> Any:
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
         # Scaled before the split: TensorFlow 2.21 on a processor mis-optimises the other order inside a loop.
         queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
-        weights = self.weight_dropout(weights, seed=seed)
+        if record is not None:
+            record(weights)
+        weights = self.weight_dropout(ops.cast(weights, queries.dtype), seed=seed)
         heads = ops.matmul(weights, values)  # [B, H, T, U]
         heads = ops.transpose(heads, (0, 2, 1, 3))  # [B, T, H, U]
         length = ops.shape(heads)[1]
@@ -91,10 +97,10 @@ def attention_weights(queries: Any, keys: Any, bias: Any) -> Any:
         bias: float32, broadcast to [B, H, T, S].
 
     Returns:
-        [B, H, T, S], each row summing to one, in the queries' type; the softmax itself is float32.
+        float32 [B, H, T, S], each row summing to one.
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [B, H, T, S]
-    return ops.cast(ops.softmax(ops.cast(scores, "float32") + bias, axis=-1), queries.dtype)
+    return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
 
 
 def padding_bias(ids: Any, pad: int = 0) -> Any:

@@ -15,7 +15,7 @@ import keras
 from keras import ops
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MASKED, MultiHeadAttention, causal_bias, padding_bias
+from t2tlite.layers.attention import MASKED, MultiHeadAttention, Record, causal_bias, padding_bias
 from t2tlite.layers.dropout import Dropout, fold
 from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.feed_forward import FeedForward
@@ -34,11 +34,11 @@ class EncoderLayer(keras.layers.Layer):
         self.feed_forward = _feed_forward(hparams, self.dtype_policy)
         self.feed_forward_residual = _residual(hparams, "feed_forward_residual", self.dtype_policy)
 
-    def call(self, x: Any, bias: Any, seed: Any = None) -> Any:
-        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] hides padding."""
+    def call(self, x: Any, bias: Any, seed: Any = None, record: Record = None) -> Any:
+        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] hides padding, `record` gets the attention weights."""
 
         def self_attention(y: Any) -> Any:
-            return self.self_attention(y, y, bias, seed=fold(seed, 1))
+            return self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
 
         def feed_forward(y: Any) -> Any:
             return self.feed_forward(y, seed=fold(seed, 2))
@@ -59,14 +59,17 @@ class DecoderLayer(keras.layers.Layer):
         self.feed_forward = _feed_forward(hparams, self.dtype_policy)
         self.feed_forward_residual = _residual(hparams, "feed_forward_residual", self.dtype_policy)
 
-    def call(self, x: Any, bias: Any, memory: Any, memory_bias: Any, seed: Any = None) -> Any:
-        """[B, T, D] -> [B, T, D]; `memory` [B, S, D] is the encoder's output."""
+    def call(self, x: Any, bias: Any, memory: Any, memory_bias: Any, seed: Any = None, record: Record = None) -> Any:
+        """[B, T, D] -> [B, T, D]; `memory` [B, S, D] is the encoder's output.
+
+        `record` gets the weights of self-attention, then of cross-attention.
+        """
 
         def self_attention(y: Any) -> Any:
-            return self.self_attention(y, y, bias, seed=fold(seed, 1))
+            return self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
 
         def cross_attention(y: Any) -> Any:
-            return self.cross_attention(y, memory, memory_bias, seed=fold(seed, 2))
+            return self.cross_attention(y, memory, memory_bias, seed=fold(seed, 2), record=record)
 
         def feed_forward(y: Any) -> Any:
             return self.feed_forward(y, seed=fold(seed, 3))
@@ -167,7 +170,25 @@ class Transformer(keras.Model):
         memory, memory_bias = self.encode(inputs, seed)
         return self.decode(targets, memory, memory_bias, seed)
 
-    def encode(self, inputs: Any, seed: Any = None) -> tuple[Any, Any]:
+    def attention(self, inputs: Any, targets: Any) -> tuple[list[Any], list[Any], list[Any]]:
+        """What every head looks at: the attention weights of `call`, without dropout.
+
+        Args:
+            inputs: int32 [B, S], as for `call`.
+            targets: int32 [B, T], likewise.
+
+        Returns:
+            For each encoder layer float32 [B, H, S, S]; for each decoder layer self-attention [B, H, T, T], and
+            cross-attention [B, H, T, S]. Queries run along the last axis but one. The decoder reads its target shifted
+            right: position t reads target t - 1 (nothing at t = 0) and predicts target t.
+        """
+        encoder: list[Any] = []
+        decoder: list[Any] = []  # each layer's self-attention, then its cross-attention
+        memory, memory_bias = self.encode(inputs, record=encoder.append)
+        self.decode(targets, memory, memory_bias, record=decoder.append)
+        return encoder, decoder[0::2], decoder[1::2]
+
+    def encode(self, inputs: Any, seed: Any = None, record: Record = None) -> tuple[Any, Any]:
         """int32 [B, S] -> the encoder's output [B, S, D], and the bias [B, 1, 1, S] that hides its padding."""
         bias = padding_bias(inputs)
         x = self.source_embedding(inputs)  # [B, S, D]
@@ -175,17 +196,17 @@ class Transformer(keras.Model):
             x = x + ops.cast(self.target_space, x.dtype)
         x = self.embedding_dropout(self.source_positions(x), seed=fold(seed, ENCODER_SEED))
         for i, layer in enumerate(self.encoder_layers):
-            x = layer(x, bias, seed=fold(seed, ENCODER_SEED + 10 * (i + 1)))
+            x = layer(x, bias, seed=fold(seed, ENCODER_SEED + 10 * (i + 1)), record=record)
         return x if self.encoder_norm is None else self.encoder_norm(x), bias
 
-    def decode(self, targets: Any, memory: Any, memory_bias: Any, seed: Any = None) -> Any:
+    def decode(self, targets: Any, memory: Any, memory_bias: Any, seed: Any = None, record: Record = None) -> Any:
         """int32 [B, T] and the encoder's output -> float32 logits [B, T, V]."""
         x = self.target_embedding(targets)  # [B, T, D]
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # shifted right: position t sees the tokens before t
         x = self.embedding_dropout(self.target_positions(x), seed=fold(seed, DECODER_SEED))
         bias = causal_bias(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
-            x = layer(x, bias, memory, memory_bias, seed=fold(seed, DECODER_SEED + 10 * (i + 1)))
+            x = layer(x, bias, memory, memory_bias, seed=fold(seed, DECODER_SEED + 10 * (i + 1)), record=record)
         return self._logits(x)
 
     def start_decoding(self, inputs: Any, beam_size: int, length: Any) -> dict[str, Any]:

@@ -1,0 +1,23 @@
+"""Pictures and pages of what a model does.
+
+Attention, from Python; t2t-attention does the same from the command line:
+
+    import t2tlite
+    from t2tlite import visualise
+
+    attention = t2tlite.load("RUN").attention("A man rides a bicycle.")
+    attention  # as the last line of a notebook's cell: the page itself
+    visualise.write_page(attention, "attention.html")
+    visualise.save_picture(visualise.heat_maps(attention, kinds=["cross"], layers=[5]), "cross.png")
+    visualise.save_picture(visualise.word_lines(attention, "bicycle", kinds=["encoder"]), "bicycle.svg")
+
+Layers and heads count from 1. Pictures need matplotlib: pip install 't2tlite[plots]'.
+"""
+
+from __future__ import annotations
+
+from t2tlite.visualise.attention import KINDS, Attention
+from t2tlite.visualise.attention_page import page, write_page
+from t2tlite.visualise.attention_pictures import heat_maps, save_picture, word_lines
+
+__all__ = ["KINDS", "Attention", "heat_maps", "page", "save_picture", "word_lines", "write_page"]

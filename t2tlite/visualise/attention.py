@@ -1,0 +1,194 @@
+"""The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
+
+Which piece a position shows: the decoder reads its target shifted right by one, so at position t it reads piece t - 1
+(nothing at the first, shown as <start>) and predicts piece t. Where the decoder asks (a query), a position is called
+by what it predicts; where it is asked (a key), by what it read. So in cross-attention a row shows what the model
+looked at to produce that very piece, and in the decoder's self-attention no piece looks at itself.
+"""
+
+# S source pieces, T target pieces, both with the end mark; H heads
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+KINDS = ("encoder", "decoder", "cross")
+TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
+NOTES = {
+    "encoder": "From each source token to the source tokens it looks at.",
+    "decoder": "From each target token, at the position that predicts it, to the tokens read so far. The decoder reads "
+    "the target shifted right by one, <start> first, so no token looks at itself.",
+    "cross": "From each target token, at the position that predicts it, to the source tokens it looks at.",
+}
+START = "<start>"  # what the decoder reads at its first position: a vector of zeros
+SPACE = "▁"  # SentencePiece's mark of a space
+
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+MARK_PIECE = re.compile(r"</?\w+>")  # such as </s>: no text
+DIRECTION_CONTROLS = set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Attention:
+    """What every head of every layer looked at in one sentence pair.
+
+    Each array has its queries along the second axis and its keys along the third; each row sums to 1. A notebook
+    shows it as the page of attention_page.py.
+
+    Attributes:
+        source_pieces: S pieces, the end mark last.
+        target_pieces: T pieces, the end mark last.
+        encoder: for each encoder layer float32 [H, S, S].
+        decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
+        cross: for each decoder layer float32 [H, T, S].
+        source: the sentence as text, for headings.
+        target: its translation as text.
+
+    Raises:
+        ValueError: an array's shape does not fit the pieces.
+    """
+
+    source_pieces: list[str]
+    target_pieces: list[str]
+    encoder: list[np.ndarray]
+    decoder: list[np.ndarray]
+    cross: list[np.ndarray]
+    source: str = ""
+    target: str = ""
+
+    def __post_init__(self) -> None:
+        for kind in KINDS:
+            wanted = len(self.queries(kind)), len(self.keys(kind))
+            for number, weights in enumerate(self.layers(kind), start=1):
+                if weights.ndim != 3 or weights.shape[1:] != wanted:
+                    raise ValueError(
+                        f"Weights must be [heads, queries, keys], here [heads, {wanted[0]}, {wanted[1]}]. Received: "
+                        f"{list(weights.shape)} for {kind}, layer {number}. Give the pieces with their end marks."
+                    )
+
+    def layers(self, kind: str) -> list[np.ndarray]:
+        """The weights of a kind, layer by layer: `encoder`, `decoder` or `cross`."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    def queries(self, kind: str) -> list[str]:
+        """The pieces that look, by their rows; a target piece stands at the position that predicts it."""
+        return self.source_pieces if kind == "encoder" else self.target_pieces
+
+    def keys(self, kind: str) -> list[str]:
+        """The pieces looked at, by their columns; in the decoder what each position read, <start> first."""
+        return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
+
+    def _repr_html_(self) -> str:
+        from t2tlite.visualise.attention_page import notebook_frame
+
+        return notebook_frame(self)
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raises ValueError for a kind that is none."""
+    for kind in kinds:
+        if kind not in KINDS:
+            raise ValueError(f"A kind of attention must be one of {', '.join(KINDS)}. Received: {kind!r}.")
+    if not kinds:
+        raise ValueError(f"At least one kind of attention is required: {', '.join(KINDS)}. Received: none.")
+
+
+def default_layer(attention: Attention, kind: str) -> int:
+    """The last layer but one, as in the paper's Figures 3 to 5 (layer 5 of 6); the first where there are two or one."""
+    return max(1, len(attention.layers(kind)) - 1)
+
+
+def check_layers(attention: Attention, kind: str, layers: Sequence[int]) -> None:
+    """Raises ValueError for a layer, counted from 1, that the model does not have."""
+    count = len(attention.layers(kind))
+    stack = "encoder" if kind == "encoder" else "decoder"
+    for layer in layers:
+        if not 1 <= layer <= count:
+            raise ValueError(
+                f"A layer of the {stack} must be from 1 to {count}. Received: {layer}, for the kind {kind}. "
+                "Choose another layer, or other kinds."
+            )
+
+
+def check_heads(attention: Attention, kind: str, heads: Sequence[int] | None) -> list[int]:
+    """The heads, all of them for None.
+
+    Raises:
+        ValueError: a head, counted from 1, that the model does not have.
+    """
+    count = len(attention.layers(kind)[0])
+    for head in heads or []:
+        if not 1 <= head <= count:
+            raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
+    return list(heads or range(1, count + 1))
+
+
+def word_positions(pieces: Sequence[str], word: str) -> list[int]:
+    """Where a word stands, as the positions of its pieces; its first place if it has several.
+
+    Whole words count first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece can
+    be given as it is, such as `</s>`.
+
+    Args:
+        pieces: of a sentence, `▁` for spaces and `<0x0A>` for bytes.
+        word: text without leading or trailing spaces; several words are fine.
+
+    Returns:
+        Positions, counted from 0.
+
+    Raises:
+        ValueError: the sentence does not hold it.
+    """
+    texts = [_piece_bytes(piece) for piece in pieces]
+    owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
+    sentence = b"".join(texts).decode("utf-8", "surrogateescape")
+    escaped = re.escape(word.strip())
+    if escaped:
+        for pattern in (rf"(?<!\w){escaped}(?!\w)", escaped):
+            if found := re.search(pattern, sentence):
+                start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in found.span())
+                return sorted(set(owner[start:end]))
+        if word in pieces:
+            return [list(pieces).index(word)]
+    told = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    raise ValueError(
+        f"The word must be in the sentence. Received: {word!r}, and the sentence {told!r}. Choose a word of it."
+    )
+
+
+def kinds_with(attention: Attention, word: str) -> list[str]:
+    """The kinds of attention in which a word looks at something: source words in the encoder, target words elsewhere.
+
+    Raises:
+        ValueError: neither sentence holds it.
+    """
+    found = []
+    for kind in KINDS:
+        try:
+            word_positions(attention.queries(kind), word)
+        except ValueError:
+            continue
+        found.append(kind)
+    if not found:
+        raise ValueError(
+            f"The word must be in the source or the target. Received: {word!r}, the source {attention.source!r} and "
+            f"the target {attention.target!r}. Choose a word of them."
+        )
+    return found
+
+
+def _piece_bytes(piece: str) -> bytes:
+    """The text of a piece in UTF-8; none for a mark such as `</s>`."""
+    if found := BYTE_PIECE.fullmatch(piece):
+        return bytes([int(found[1], 16)])
+    return b"" if MARK_PIECE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
+
+
+def printable(piece: str) -> str:
+    """A piece that can be put into any document: control characters become U+FFFD."""
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS else c for c in piece)
