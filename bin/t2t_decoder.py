@@ -17,24 +17,34 @@ greedy search; alpha is the length penalty's exponent; a translation has at most
 source; batch_size is in source tokens; return_beams=3 writes the three best of each sentence, a line each:
 "line ||| translation ||| score", lines counted from 0 as Moses does. The newest checkpoint of the run is used;
 --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another.
+
+A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one a line;
+--split scores them as EVALB does. What had to be repaired to make trees of the decoded sequences is counted. A split's
+scores also go to RUN/decodes/SPLIT.STEP.json, for t2t-report.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from t2tlite.bin import flags
+from t2tlite.data.atomic_file import write_text
 from t2tlite.data.text_files import read_lines, write_lines
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
-    from t2tlite.translator import Translation, Translator
+    from t2tlite.translator import Parse, Translation, Translator
+
+    Decoded = Translation | Parse
 
 FLAGS = (
     "output_dir",
@@ -80,36 +90,52 @@ def run(args: flags.Args) -> None:
             scores = model.score([s for s, _ in pairs], [t for _, t in pairs], options, bar.update)
         _write(args.decode_to_file, (f"{score:.6f}" for score in scores))
     else:
-        found, seconds = _translate(model, lines, options)
+        found, seconds = _decode(model, lines, options)
         _write(args.decode_to_file, _output(found, options.return_beams))
         print(_speed(model, found, seconds), file=sys.stderr)
 
 
 def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args: flags.Args) -> None:
     from t2tlite import runs
-    from t2tlite.evaluation.bleu import corpus_bleu
+    from t2tlite.data.trees import format_tree
+    from t2tlite.evaluation.outputs import score_outputs, to_tree
 
     data_dir = Path(args.data_dir).expanduser() if args.data_dir else None
     store = runs.run_dataset(folder, data_dir).store(args.split)
     sources, references = store.source_text(), store.target_text()
-    found, seconds = _translate(model, sources, options)
-    translations = [best[0].text for best in found]
-    target = args.decode_to_file or str(folder / "decodes" / f"{args.split}.{model.step}.txt")
+    found, seconds = _decode(model, sources, options)
+    best = [n_best[0] for n_best in found]
+    record = folder / "decodes" / f"{args.split}.{model.step}.json"
+    target = args.decode_to_file or str(record.with_suffix(".txt"))
     write_lines(target, _output(found, options.return_beams))
+    score = score_outputs(model.manifest, sources, references, [d.sequence for d in best])
     for i in _spread(len(sources), SHOWN):
-        print(f"source       {sources[i]}\ntranslation  {translations[i]}\nreference    {references[i]}\n")
-    score = corpus_bleu(translations, references)
-    print(f"BLEU {score.score:.2f} on {args.split} ({len(sources):,} sentences)\n{score.signature}")
+        rows = {"source": sources[i], "translation": best[i].text, "reference": references[i]}
+        if model.is_parser:
+            gold = to_tree(model.manifest, references[i], sources[i].split(), fit_tags=False).tree
+            rows = {"source": sources[i], "parse": best[i].text, "gold": format_tree(gold)}
+        print("".join(f"{label:<11}  {text}\n" for label, text in rows.items()))
+    print(f"{score} on {args.split} ({len(sources):,} sentences)\n{score.signature}")
     print(_speed(model, found, seconds))
-    print(f"Run {folder}, checkpoint {model.checkpoint}, translations {target}")
+    print(f"Run {folder}, checkpoint {model.checkpoint}, {'trees' if model.is_parser else 'translations'} {target}")
+    outcome = {
+        "split": args.split,
+        "step": model.step,
+        "checkpoint": model.checkpoint,
+        "sentences": len(sources),
+        "scores": score.scores,
+        "signature": score.signature,
+        "decode_hparams": dataclasses.asdict(options),
+        "seconds": round(seconds, 2),
+    }
+    write_text(record, json.dumps(outcome, indent=2) + "\n")
 
 
-def _translate(
-    model: Translator, lines: Sequence[str], options: DecodeHParams
-) -> tuple[list[list[Translation]], float]:
+def _decode(model: Translator, lines: Sequence[str], options: DecodeHParams) -> tuple[list[list[Decoded]], float]:
+    decode: Callable[..., Any] = model.parse_n_best if model.is_parser else model.translate_n_best
     start = time.monotonic()
     with _progress(sum(bool(line.strip()) for line in lines)) as bar:
-        found = model.translate_n_best(lines, options, bar.update)
+        found = decode(lines, options, bar.update)
     return found, time.monotonic() - start
 
 
@@ -124,12 +150,12 @@ def _interactive(model: Translator, options: DecodeHParams) -> None:
         if not line.strip():
             return
         try:
-            found = model.translate_n_best([line], options)[0]
+            found = (model.parse_n_best if model.is_parser else model.translate_n_best)([line], options)[0]
         except ValueError as error:
             print(error)
             continue
-        for translation in found:
-            print(f"{translation.score:8.3f}  {translation.text}")
+        for decoded in found:
+            print(f"{decoded.score:8.3f}  {decoded.text}")
 
 
 def _read_pairs(path: str) -> list[tuple[str, str]]:
@@ -142,7 +168,7 @@ def _read_pairs(path: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def _output(found: Sequence[Sequence[Translation]], return_beams: int) -> Iterable[str]:
+def _output(found: Sequence[Sequence[Decoded]], return_beams: int) -> Iterable[str]:
     if return_beams == 1:
         return [best[0].text for best in found]
     return [f"{i} ||| {t.text} ||| {t.score:.6f}" for i, n_best in enumerate(found) for t in n_best]
@@ -156,11 +182,18 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
             print(line)
 
 
-def _speed(model: Translator, found: Sequence[Sequence[Translation]], seconds: float) -> str:
-    tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([best[0].text for best in found]))
+def _speed(model: Translator, found: Sequence[Sequence[Decoded]], seconds: float) -> str:
+    best = [n_best[0] for n_best in found]
+    tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([decoded.sequence for decoded in best]))
     seconds = max(seconds, 1e-9)
     rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
-    return f"{len(found):,} sentences in {seconds:.1f} s, {rates}"
+    lines = [f"{len(found):,} sentences in {seconds:.1f} s, {rates}"]
+    if model.is_parser:
+        kinds = sum((decoded.repairs for decoded in best), Counter())
+        count = sum(bool(decoded.repairs) for decoded in best)
+        told = ", ".join(f"{name} {times:,}" for name, times in kinds.most_common())
+        lines.append(f"Sequences repaired to make trees: {count:,} of {len(best):,}" + (f" ({told})" if told else ""))
+    return "\n".join(lines)
 
 
 def _progress(total: int) -> tqdm:

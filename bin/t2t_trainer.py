@@ -10,8 +10,10 @@ With other hyperparameters than the set's:
   t2t-trainer --problem=... --hparams_set=transformer_base --hparams=batch_size=2048,accumulate_steps=8 ...
 
 RUN (--output_dir) gets everything decoding needs: hparams.json, the vocabulary, checkpoints model.ckpt-N, the best
-checkpoint by dev in RUN/best, and TensorBoard events. Ctrl-C or SIGTERM saves a checkpoint; the same command goes on
-from there with the very batches that would have come next. batch_size is in tokens for each replica (GPU).
+checkpoint by dev in RUN/best, TensorBoard events, and cost.json, the time and floating-point operations of training so
+far (a line at the end shows them beside what the paper's way of estimating gives). Ctrl-C or SIGTERM saves a
+checkpoint; the same command goes on from there with the very batches that would have come next. batch_size is in tokens
+for each replica (GPU).
 Next: t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt.
 """
 
@@ -75,6 +77,7 @@ def run(args: flags.Args) -> None:
     import tensorflow as tf
 
     from t2tlite.runs import train_run
+    from t2tlite.training.run_cost import cost_line, read_cost
     from t2tlite.training.trainer import Interrupted, Schedule
 
     schedule = Schedule(
@@ -99,6 +102,8 @@ def run(args: flags.Args) -> None:
             f"Memory or disk does not suffice ({reason}). Where it is memory, lower batch_size and raise "
             "accumulate_steps by the same factor: training stays the same."
         ) from error
+    if cost := read_cost(folder):
+        print(cost_line(cost, strategy.extended.worker_devices[0]))
     print(
         f"Trained {dataset.name}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, accuracy "
         f"{evaluation.accuracy:.4f}. The run lies in {folder}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -35,7 +36,7 @@ class ParsingProblem(Problem):
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input.
-    decode_defaults = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # noqa: RUF012
+    decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
 
     def __post_init__(self) -> None:
         if self.linearisation not in LINEARISATIONS:
@@ -58,7 +59,10 @@ class ParsingProblem(Problem):
             yield " ".join(tree.words()), self._target(tree)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The labelled brackets of the training trees."""
+        """The labelled brackets of the training trees. Of tensor2tensor's form `NP DT NN /NP` only the closing ones.
+
+        Its opening ones look like the beginnings of words, which would be cut behind them.
+        """
         return self._brackets(self.trees("train", tmp_dir))
 
     def _target(self, tree: Tree) -> str:
@@ -78,12 +82,15 @@ class WsjParsing(ParsingProblem):
 
     --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` anywhere below it) or the files
     `train.trees`, `dev.trees` and `test.trees` with bracketed trees of any origin.
-    Trees are cleaned: function tags, traces and what is empty without them removed, one TOP at the root.
+    Trees are cleaned: function tags, traces and what is empty without them removed, one TOP at the root. The
+    Treebank gives 39,832 training trees, 1,700 of dev and 2,416 of test.
     """
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split, file by file in the order of their names."""
-        for path in self._paths(split, tmp_dir):
+        paths = self._paths(split, tmp_dir)
+        self.files(tmp_dir)  # a split without files is found before those of another are read
+        for path in paths:
             yield from _cleaned(path)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
@@ -101,11 +108,20 @@ class WsjParsing(ParsingProblem):
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
             return [check_file(tmp_dir / f"{split}.trees")]
-        found = sorted(path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split])
+        found = sorted(
+            (path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split]),
+            key=lambda path: (path.name, path),
+        )
         missing = sorted(set(SECTIONS[split]) - {_section(path) for path in found})
         if missing:
             sections = ", ".join(f"{section:02}" for section in missing)
             raise FileNotFoundError(f"{needed} Received: {tmp_dir}, without files of section {sections} ({split}).")
+        for one, other in itertools.pairwise(found):
+            if one.name == other.name:  # its trees would count twice
+                raise ValueError(
+                    f"Each file of the Treebank must lie in --tmp_dir once. Received: {one} and {other}. Remove one, "
+                    "or name a folder that holds only one of them."
+                )
         return found
 
 
@@ -130,10 +146,10 @@ class WsjParsingSemi(WsjParsing):
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; after those of train, the extra ones."""
-        extra = self._extra(split)  # a missing one is found before hours of reading
-        yield from super().trees(split, tmp_dir)
-        for path in extra:
-            yield from _cleaned(path)
+        yield from super().trees(split, tmp_dir)  # which looks for all files first, the extra ones too
+        if split == "train":
+            for path in self._extra():
+                yield from _cleaned(path)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The labelled brackets of the treebank's own training trees."""
@@ -141,12 +157,14 @@ class WsjParsingSemi(WsjParsing):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The tree files of all splits, and the extra ones."""
-        return [*super().files(tmp_dir), *self._extra("train")]
+        return [*super().files(tmp_dir), *self._extra()]
 
-    def _extra(self, split: str) -> list[Path]:
+    def _extra(self) -> list[Path]:
         if not self.extra_trees:
-            raise ValueError("wsj_parsing_semi needs --extra_trees=F,.. Received: none. Or take wsj_parsing.")
-        return [check_file(Path(name).expanduser()) for name in self.extra_trees] if split == "train" else []
+            raise ValueError(
+                "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the files, or take wsj_parsing."
+            )
+        return [check_file(Path(name).expanduser()) for name in self.extra_trees]
 
 
 def _cleaned(path: Path) -> Iterator[Tree]:

@@ -4,6 +4,8 @@ RUN/hparams.json       the model and its training
 RUN/manifest.json      the problem's manifest, as the data directory had it, and the direction
 RUN/vocab.model        the vocabulary
 RUN/flags.txt          the command line that trained it last
+RUN/environment.json   the versions and the device that trained it last
+RUN/cost.json          time and floating-point operations of training so far
 RUN/model.ckpt-N.*     checkpoints; RUN/best holds the best by dev; RUN/averaged what t2t-avg-checkpoints made
 RUN/events.*           TensorBoard
 """
@@ -12,19 +14,24 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import platform
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import keras
+import numpy as np
 import tensorflow as tf
 
+import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.atomic_file import atomic_file, write_text
 from t2tlite.data.dataset import MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.text_encoder import open_encoder
 from t2tlite.decoding.decode import Decoder
-from t2tlite.evaluation.bleu import corpus_bleu
+from t2tlite.evaluation.outputs import OutputScore, score_outputs
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.checkpoints import (
     average_checkpoints,
@@ -32,11 +39,13 @@ from t2tlite.training.checkpoints import (
     list_checkpoints,
     restore_weights,
 )
+from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluate import Evaluation
 from t2tlite.training.trainer import Schedule, report, train
 from t2tlite.translator import Translator, decode_options, make_decoder
 
-HPARAMS = "hparams.json"
+HPARAMS, ENVIRONMENT = "hparams.json", "environment.json"
+SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
 
 def train_run(
@@ -56,7 +65,7 @@ def train_run(
         folder: the run directory.
         schedule: what happens when; `warm_start_from` may be a run or a folder of checkpoints.
         strategy: where to train.
-        eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU instead of loss.
+        eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU (F1 of a parser) instead of loss.
         command: the command line, noted in flags.txt.
 
     Returns:
@@ -70,25 +79,30 @@ def train_run(
         schedule = dataclasses.replace(schedule, warm_start_from=_warm_start(schedule.warm_start_from, dataset))
     _prepare(folder, dataset, hparams)
     write_text(folder / "flags.txt", command)
+    write_text(folder / ENVIRONMENT, json.dumps(_environment(strategy), indent=2) + "\n")
     tf.keras.utils.set_random_seed(schedule.random_seed)
     size = dataset.encoder.vocab_size
-    bleu = _dev_bleu(dataset, hparams) if eval_bleu else None
+    score = _dev_score(dataset, hparams) if eval_bleu else None
+    train_store = dataset.store("train")
+    lengths = [float(side.mean()) for side in (train_store.source_lengths, train_store.target_lengths)]
     return train(
         strategy,
         lambda: build_transformer(hparams, size, size),
         hparams,
-        dataset.store("train"),
+        train_store,
         dataset.store("dev"),
         folder,
         schedule,
-        bleu,
+        score,
+        _dev_samples(dataset, hparams),
+        training_flops(hparams, size, *lengths) / sum(lengths),
     )
 
 
 def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     """Makes a run directory, or checks that the one there can go on with these hparams and data."""
     vocabulary = folder / dataset.vocabulary_path.name
-    manifest = {**dataset.manifest, "reverse": dataset.reverse, "data_dir": str(dataset.folder.parent.resolve())}
+    manifest = _run_manifest(dataset)
     if list_checkpoints(folder):  # otherwise nothing was learned, and all may change
         before = read_hparams(folder)
         changes = hparams.diff(before)
@@ -134,21 +148,66 @@ def _warm_start(path: str, dataset: Dataset) -> str:
     return checkpoint
 
 
-def _dev_bleu(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], float]:
-    """A function that decodes dev and gives sacrebleu's BLEU."""
+def _dev_score(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], OutputScore]:
+    """A function that decodes dev and scores it: sacrebleu's BLEU, or F1 of trees."""
     store = dataset.store("dev")
     decoders: list[Decoder] = []  # made at the first evaluation, compiled once
     sources, references = store.source_text(), store.target_text()
     options = decode_options(dataset.decode_defaults)
+    manifest = _run_manifest(dataset)
 
-    def bleu(model: Transformer, step: int) -> float:
+    def score(model: Transformer, step: int) -> OutputScore:
         if not decoders:
             decoders.append(make_decoder(model, options, hparams))
         found = decoders[0].decode(dataset.encoder.encode_batch(sources))
-        translations = [dataset.encoder.decode(best[0].ids) for best in found]
-        return corpus_bleu(translations, references).score
+        outputs = [dataset.encoder.decode(best[0].ids) for best in found]
+        return score_outputs(manifest, sources, references, outputs)
 
-    return bleu
+    return score
+
+
+def _run_manifest(dataset: Dataset) -> dict[str, Any]:
+    """What the run notes of its data."""
+    manifest = {**dataset.manifest, "reverse": dataset.reverse, "data_dir": str(dataset.folder.parent.resolve())}
+    if dataset.reverse:
+        manifest["task"] = "translation"  # of bracketed sequences to sentences, where the problem is parsing
+    return manifest
+
+
+def _dev_samples(dataset: Dataset, hparams: HParams) -> Callable[[Any], list[tuple[str, str, str]]]:
+    """A function that decodes some sentences of dev greedily and gives (source, output, reference) of each."""
+    store = dataset.store("dev")
+    chosen = [i * len(store) // SAMPLES for i in range(SAMPLES)] if len(store) > SAMPLES else range(len(store))
+    decoders: list[Decoder] = []
+    options = decode_options(dataset.decode_defaults, "beam_size=1")
+
+    def samples(model: Transformer) -> list[tuple[str, str, str]]:
+        if not decoders:
+            # no XLA: compiling the search costs more than it gains here
+            decoders.append(make_decoder(model, options, dataclasses.replace(hparams, jit_compile=False)))
+        sources, references = store.source_text(), store.target_text()
+        found = decoders[0].decode(dataset.encoder.encode_batch([sources[i] for i in chosen]))
+        outputs = [dataset.encoder.decode(best[0].ids) for best in found]
+        return [(sources[i], output, references[i]) for i, output in zip(chosen, outputs, strict=True)]
+
+    return samples
+
+
+def _environment(strategy: tf.distribute.Strategy) -> dict[str, Any]:
+    """What a run is trained with."""
+    device = f"{platform.machine()} processor, {os.cpu_count()} cores"
+    if "GPU" in strategy.extended.worker_devices[0]:
+        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+        device = details.get("device_name", "GPU")
+    return {
+        "t2tlite": t2tlite.__version__,
+        "tensorflow": tf.__version__,
+        "keras": keras.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "device": device,
+        "replicas": strategy.num_replicas_in_sync,
+    }
 
 
 def read_hparams(folder: Path) -> HParams:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shutil
@@ -21,6 +22,8 @@ from t2tlite.bin import flags, t2t_decoder, t2t_trainer
 from t2tlite.config import HParams
 from t2tlite.training import trainer as trainer_module
 from t2tlite.training.progress import Progress
+from t2tlite.training.run_cost import read_cost
+from t2tlite.training.train_step import StepResult
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +85,9 @@ def test_what_is_said(made):
     assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", made.stderr)
     assert re.search(r"120/120 \[\d\d:\d\d<\d\d:\d\d", made.stderr)  # steps, time taken and left
     assert re.search(r"loss \d\.\d{3}, [\d,]+ tokens/s, padding \d+%, learning rate \d\.\d\de-\d\d", made.stderr)
-    assert made.stdout.startswith("Trained twenty_words: dev loss ")
+    cost, trained = made.stdout.splitlines()
+    assert cost.startswith("Training cost: ")
+    assert trained.startswith("Trained twenty_words: dev loss ")
     assert made.stdout.endswith(f"The run lies in {made.run}.\n")
 
 
@@ -121,6 +126,9 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path,
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
     assert events(stopped)["train/loss"] == list(range(1, 9))
+    costs = [dataclasses.asdict(read_cost(run)) for run in (whole, stopped)]
+    for name in ("step", "steps", "tokens", "flops"):
+        assert costs[0][name] == pytest.approx(costs[1][name]), name
     _other_hparams_for_the_same_run(made, stopped, capsys)
 
 
@@ -147,10 +155,11 @@ def _other_hparams_for_the_same_run(made, run, capsys):
 
 
 def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(
-        trainer_module, "make_train_step", lambda *_: lambda batches: signal.raise_signal(signal.SIGINT)
-    )
-    monkeypatch.setattr(Progress, "step", lambda *_: None)
+    def ctrl_c(batches):
+        signal.raise_signal(signal.SIGINT)
+        return StepResult(loss=1.0, tokens=10.0, positions=12.0)
+
+    monkeypatch.setattr(trainer_module, "make_train_step", lambda *_: ctrl_c)
     assert small(made, tmp_path / "run", "--train_steps=8") == 130
     assert "Stopped by SIGINT at step 1" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -182,6 +191,7 @@ def test_nothing_to_do_and_the_problem_not_named(made, copy, capsys):
     told = capsys.readouterr()
     assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in told.err
     assert "Trained twenty_words: dev loss" in told.out
+    assert read_cost(copy) == read_cost(made.run)
 
 
 def test_damaged_newest_checkpoint(made, copy, capsys):

@@ -5,14 +5,16 @@
 
 The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language", which section 6.3 of the Transformer paper
 follows: brackets carry their label, words are left out, and tags are normalised to XX. What a model decodes may be
-anything at all; `restore` makes a tree over the sentence's words of it by fixed rules and counts each repair.
+anything at all; `restore` makes a tree over the sentence's words of it by fixed rules and counts each repair. The most
+frequent mistake, in long sentences, is a tag too few or too many; `restore` aligns tags and words to keep it local.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from t2tlite.data.trees import EMPTY_TAG, ROOT, Tree
@@ -34,6 +36,7 @@ SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also right for such a 
 
 OPEN, CLOSE, TAG = "open", "close", "tag"
 Event = tuple[str, str]  # one of the three, and its label
+NO_TAG = ""  # label of a TAG event where a tag is probably missing
 PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+")
 
 
@@ -79,20 +82,34 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
     """The tree that a decoded sequence stands for, over exactly the given words, under TOP.
 
     The text may be anything. Each token `(NP` opens a constituent, `)NP` closes it, and every other token is the tag of
-    the next word. Where that gives no tree, these rules apply, and `repairs` counts how often, by name:
+    the next word. Where that gives no tree, these rules apply, and `repairs` counts how often, by name.
+
+    First the brackets:
 
     malformed_token: a token with brackets inside is split before each bracket (`XX)NP`); a bare bracket is dropped.
     unmatched_closing: a closing bracket is dropped when no constituent of its label is open.
     closed_by_another: a closing bracket also closes the constituents opened inside its own, one count each.
     closed_at_end: a constituent still open at the end is closed there.
-    surplus_tag: tags after the last word's are dropped.
-    missing_tag: the words left over at the end go to the lowest constituent that is still open there, or where all are
-        closed to the lowest one that holds the last tag; where there is no tag at all they lie flat under TOP.
-    empty_constituent: a constituent without a word is removed.
-    changed_tag: the tag of a word is changed by `fitting_tag`.
 
-    `restore("(S (NP XX )NP (VP XX", ["He", "left", "."])` is `(TOP (S (NP (XX He)) (VP (XX left) (. .))))`,
-    with {"closed_at_end": 2, "missing_tag": 1}.
+    Then tags and words are aligned, both in order, at the least cost. These cost 1 each:
+
+    surplus_tag: a tag is dropped.
+    missing_tag: a word without a tag joins the constituent of the word before it (at the start, of the word after it).
+        It costs 1/2 where a tag is probably missing: as the first word of a constituent without tags, which is its
+        place then, and at the end if the last constituent is still open or without tags. Where there is no such place
+        and no tag at all, the words lie flat under TOP.
+    changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
+        on another word, tells that tags and words are out of step. With `fit_tags=False` no tag is evidence.
+
+    Of alignments that cost the same, that one is taken which leaves out the tags and words farthest from punctuation
+    and the ends: in the middle of a stretch, so that at most half of its words get a tag meant for another. Of equal
+    ones the latest is taken. At last:
+
+    empty_constituent: a constituent without a word is removed.
+
+    `restore("(S (NP XX )NP , (VP XX XX", ["She", "too", ",", "sleeps"])` is
+    `(TOP (S (NP (XX She) (XX too)) (, ,) (VP (XX sleeps))))`, with
+    {"closed_at_end": 2, "missing_tag": 1, "surplus_tag": 1}.
 
     Args:
         text: the decoded sequence.
@@ -193,60 +210,117 @@ def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], 
     words = [tree_word(word) for word in words]
     if not words:
         raise ValueError("At least one word is required. Received: none. Leave empty sentences out.")
-    events, rest = _balanced(events, repairs)
-    count = sum(kind == TAG for kind, _ in events)
-    missing = [(TAG, fitting_tag(word, NORMALISED_TAG)) for word in words[count:]]
-    repairs["missing_tag"] = len(missing)
-    events[rest:rest] = missing
+    events = _balanced(events, repairs)
+    if not any(kind == TAG for kind, _ in events):
+        events.insert(0, (TAG, NO_TAG))
+    places = [index for index, (kind, _) in enumerate(events) if kind == TAG]
+    alignment = _aligned([events[place][1] for place in places], words, fit_tags)
+
+    leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # at each place, the words there
+    here = next((number for number in alignment if number is not None), 0)
+    for word, number in zip(words, alignment, strict=True):
+        here = here if number is None else number
+        label = NO_TAG if number is None else events[places[number]][1]
+        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
+        repairs["missing_tag"] += label == NO_TAG
+        repairs["changed_tag"] += label not in (NO_TAG, tag)
+        leaves[places[here]].append(Tree(tag, (word,)))
+    repairs["surplus_tag"] = sum(events[place][1] != NO_TAG and place not in leaves for place in places)
 
     root: list[Tree | str] = []
     stack = [(ROOT, root)]  # the open constituents with their children
-    next_word = 0
-    for kind, label in events:
+    for index, (kind, label) in enumerate(events):
         if kind == OPEN:
             stack.append((label, []))
-        elif kind == CLOSE:
+        elif kind == TAG:
+            stack[-1][1].extend(leaves[index])
+        else:
             _, children = stack.pop()
             if children:
                 stack[-1][1].append(Tree(label, tuple(children)))
             else:
                 repairs["empty_constituent"] += 1
-        elif next_word == len(words):
-            repairs["surplus_tag"] += 1
-        else:
-            tag = fitting_tag(words[next_word], label) if fit_tags else label
-            repairs["changed_tag"] += tag != label
-            stack[-1][1].append(Tree(tag, (words[next_word],)))
-            next_word += 1
     return Restored(Tree(ROOT, tuple(root)), +repairs)
 
 
-def _balanced(events: list[Event], repairs: Counter[str]) -> tuple[list[Event], int]:
-    """Events with matching brackets, and the index among them at which tags that are missing belong."""
+def _balanced(events: list[Event], repairs: Counter[str]) -> list[Event]:
+    """Events with matching brackets, and with NO_TAG in each empty constituent and at an end where some are open."""
     balanced: list[Event] = []
     stack: list[str] = []  # the labels that are open
     unclosed: Counter[str] = Counter()  # how often each of them is
-    after_last_tag = 0
+
+    def close() -> None:
+        if balanced[-1][0] == OPEN:
+            balanced.append((TAG, NO_TAG))
+        unclosed[stack[-1]] -= 1
+        balanced.append((CLOSE, stack.pop()))
+
     for kind, label in events:
         if kind == OPEN:
             stack.append(label)
             unclosed[label] += 1
-        elif kind == CLOSE:
-            if not unclosed[label]:
-                repairs["unmatched_closing"] += 1
-                continue
+        if kind != CLOSE:
+            balanced.append((kind, label))
+        elif not unclosed[label]:
+            repairs["unmatched_closing"] += 1
+        else:
             while stack[-1] != label:
                 repairs["closed_by_another"] += 1
-                unclosed[stack[-1]] -= 1
-                balanced.append((CLOSE, stack.pop()))
-            unclosed[stack.pop()] -= 1
-        balanced.append((kind, label))
-        if kind == TAG:
-            after_last_tag = len(balanced)
-    rest = len(balanced) if stack else after_last_tag
+                close()
+            close()
     repairs["closed_at_end"] = len(stack)
-    balanced.extend((CLOSE, label) for label in reversed(stack))
-    return balanced, rest
+    if stack:
+        balanced.append((TAG, NO_TAG))
+    while stack:
+        close()
+    return balanced
+
+
+def _aligned(tags: list[str], words: list[str], fit_tags: bool) -> list[int | None]:
+    """The number of each word's tag, or None, by the costs that `restore` states; NO_TAG is dropped at no cost.
+
+    Takes time and memory in proportion to tags times words, unless each tag fits its word.
+    """
+    half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, so that these decide between equals
+    pair = {
+        tag: [half if tag == NO_TAG else 2 * half * (fit_tags and fitting_tag(word, tag) != tag) for word in words]
+        for tag in set(tags)
+    }
+    if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
+        return list(range(len(words)))
+    drop = [2 * half - distance for distance in _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])]
+    drop = [0 if tag == NO_TAG else cost for tag, cost in zip(tags, drop, strict=True)]
+    miss = [2 * half - distance for distance in _distances([word in PUNCTUATION_WORDS for word in words])]
+
+    # costs[w][t]: the least cost of aligning the words from w on with the tags from t on, as in edit distance
+    costs = [[0] * (len(tags) + 1) for _ in range(len(words) + 1)]
+    for t in reversed(range(len(tags))):
+        costs[-1][t] = costs[-1][t + 1] + drop[t]
+    for w in reversed(range(len(words))):
+        row, below = costs[w], costs[w + 1]
+        row[-1] = below[-1] + (half if tags[-1] == NO_TAG else miss[w])
+        for t in reversed(range(len(tags))):
+            row[t] = min(below[t + 1] + pair[tags[t]][w], row[t + 1] + drop[t], below[t] + miss[w])
+
+    alignment: list[int | None] = []
+    t = 0
+    for w in range(len(words)):
+        row, below = costs[w], costs[w + 1]
+        while t < len(tags) and row[t] == row[t + 1] + drop[t] != below[t + 1] + pair[tags[t]][w]:
+            t += 1
+        paired = t < len(tags) and row[t] == below[t + 1] + pair[tags[t]][w]
+        alignment.append(t if paired else None)
+        t += paired
+    return alignment
+
+
+def _distances(marks: list[bool]) -> list[int]:
+    """How many steps each place is from the nearest mark or end; 0 at a mark."""
+
+    def from_left(marks: list[bool]) -> list[int]:
+        return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
+
+    return [min(pair) for pair in zip(from_left(marks), reversed(from_left(marks[::-1])), strict=True)]
 
 
 def tree_word(word: str) -> str:

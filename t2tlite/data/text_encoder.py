@@ -207,7 +207,7 @@ def train_sentencepiece(
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise _training_error(str(error), vocab_size) from error
+        raise _training_error(str(error), vocab_size, len(symbols)) from error
     with atomic_file(path) as file:
         file.write(model.getvalue())
 
@@ -219,7 +219,7 @@ def _parts(sentences: Iterable[str]) -> Iterator[str]:
             yield sentence[start : start + SENTENCE_CHARACTERS]
 
 
-def _training_error(message: str, vocab_size: int) -> ValueError:
+def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
     """SentencePiece's message in words that say what to do."""
     if found := re.search(r"too high.*?<= (\d+)", message):
         return ValueError(
@@ -227,9 +227,12 @@ def _training_error(message: str, vocab_size: int) -> ValueError:
             f"{vocab_size}. Lower vocab_size or give more text."
         )
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        marks = (
+            f"259 ids are marks and bytes, {num_symbols:,} symbols" if num_symbols else "259 ids are marks and bytes"
+        )
         return ValueError(
-            f"vocab_size must be at least {found[1]} for this text: 259 ids are marks and bytes, and each "
-            f"character needs one. Received: {vocab_size}. Raise vocab_size."
+            f"vocab_size must be at least {found[1]} for this text: {marks}, and each character needs one. "
+            f"Received: {vocab_size}. Raise vocab_size."
         )
     if "sentences_.empty()" in message:
         return ValueError("The vocabulary needs text to learn from. Received: no sentence. Check the training files.")

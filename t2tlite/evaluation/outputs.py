@@ -16,7 +16,7 @@ class OutputScore(NamedTuple):
     """Scores of a split; `scores[name]` is the one that counts."""
 
     name: str  # "BLEU" or "F1"
-    scores: dict[str, float]
+    scores: dict[str, float]  # percent, or where a whole number a count
     signature: str  # how they were computed
 
     @property
@@ -25,8 +25,9 @@ class OutputScore(NamedTuple):
         return self.scores[self.name]
 
     def __str__(self) -> str:
-        rest = ", ".join(f"{name} {value:.2f}" for name, value in self.scores.items() if name != self.name)
-        return f"{self.name} {self.value:.2f}" + (f" ({rest})" if rest else "")
+        shown = {n: str(v) if isinstance(v, int) else f"{v:.2f}" for n, v in self.scores.items()}
+        rest = ", ".join(f"{name} {value}" for name, value in shown.items() if name != self.name)
+        return f"{self.name} {shown[self.name]}" + (f" ({rest})" if rest else "")
 
 
 def score_outputs(
@@ -41,7 +42,7 @@ def score_outputs(
         outputs: what was decoded, in the same form.
 
     Raises:
-        ValueError: sources, references and outputs are not equally many.
+        ValueError: sources, references and outputs are not equally many, or of parsing a source is blank.
     """
     if not is_parsing(manifest):
         bleu = corpus_bleu(outputs, references)
@@ -55,9 +56,9 @@ def score_outputs(
         "recall": score.recall,
         "precision": score.precision,
         "complete match": score.complete_match,
-        "error sentences": float(score.errors),
+        "unscored sentences": score.errors + score.skipped,
     }
-    if manifest["options"]["linearisation"] != "normalised":  # otherwise nearly all tags are XX
+    if _linearisation(manifest) != "normalised":  # otherwise nearly all tags are XX
         scores["tagging accuracy"] = score.tagging_accuracy
     return OutputScore("F1", scores, EVALB_SIGNATURE)
 
@@ -76,5 +77,10 @@ def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fi
         words: of the sentence; at least one.
         fit_tags: correct tags of punctuation; False for gold trees.
     """
-    form = t2t_restore if manifest["options"]["linearisation"] == "t2t" else restore
+    form = t2t_restore if _linearisation(manifest) == "t2t" else restore
     return form(sequence, words, fit_tags)
+
+
+def _linearisation(manifest: Mapping[str, Any]) -> str:
+    """How a parsing problem writes its trees; one of a user's may have no such option."""
+    return manifest["options"].get("linearisation", "normalised")

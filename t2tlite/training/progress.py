@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 from tqdm import tqdm
 
+from t2tlite.evaluation.outputs import OutputScore
 from t2tlite.training.evaluate import Evaluation
 from t2tlite.training.train_step import StepResult
 
@@ -93,18 +95,29 @@ class Progress:
             tf.summary.scalar("train/padding_waste", waste, step=step + 1)
         self._since = time.monotonic()
 
-    def evaluated(self, step: int, evaluation: Evaluation, bleu: float | None, better: bool) -> None:
+    def samples(self, step: int, rows: list[tuple[str, str, str]]) -> None:
+        """Notes (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
+        table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
+        with self._events.as_default():
+            tf.summary.text("samples", table, step=step)
+
+    def evaluated(self, step: int, evaluation: Evaluation, score: OutputScore | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         line = f"step {step:,}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, "
         line += f"accuracy {evaluation.accuracy:.4f}"
-        if bleu is not None:
-            line += f", BLEU {bleu:.2f}"
+        if score is not None:
+            line += f", {score}"
         report(line + (" (best so far)" if better else ""))
         with self._events.as_default():
             tf.summary.scalar("dev/loss", evaluation.loss, step=step)
             tf.summary.scalar("dev/perplexity", evaluation.perplexity, step=step)
             tf.summary.scalar("dev/accuracy", evaluation.accuracy, step=step)
-            if bleu is not None:
-                tf.summary.scalar("dev/bleu", bleu, step=step)
+            if score is not None:
+                tf.summary.scalar(f"dev/{score.name.lower()}", score.value, step=step)
         self._events.flush()
         self._since = time.monotonic()  # the evaluation's time does not count as training
+
+
+def _as_markdown(text: str) -> str:
+    """Plain text for TensorBoard, which reads text as markdown: punctuation stands as the code of its character."""
+    return re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text.strip())

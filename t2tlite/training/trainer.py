@@ -17,10 +17,14 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
+from t2tlite.evaluation.outputs import OutputScore
 from t2tlite.training.checkpoints import Checkpoints, restore_weights
 from t2tlite.training.evaluate import Evaluation, Evaluator
 from t2tlite.training.progress import Progress, report
+from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.train_step import make_optimizer, make_train_step
+
+SAMPLES_AFTER_SECONDS = 60.0  # of training; compiling the search takes seconds, too much for a run of a few
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +67,9 @@ def train(
     dev_store: TokenStore,
     folder: Path,
     schedule: Schedule,
-    dev_bleu: Callable[[Any, int], float] | None = None,
+    dev_score: Callable[[Any, int], OutputScore] | None = None,
+    dev_samples: Callable[[Any], list[tuple[str, str, str]]] | None = None,
+    flops_per_token: float = 0.0,
 ) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to `schedule.train_steps`.
 
@@ -75,7 +81,10 @@ def train(
         dev_store: what to evaluate on.
         folder: where checkpoints and TensorBoard events go.
         schedule: what happens when.
-        dev_bleu: (model, step) -> BLEU of dev, to be had at each evaluation; or None.
+        dev_score: (model, step) -> BLEU or F1 of dev, to be had at each evaluation; or None.
+        dev_samples: model -> (source, output, reference) of some sentences of dev, to be shown in TensorBoard at
+            each evaluation after the first minute; or None.
+        flops_per_token: floating-point operations to train on one token, for cost.json.
 
     Returns:
         The last evaluation.
@@ -117,28 +126,38 @@ def train(
     if patience and worse_evals >= patience:
         report(f"Nothing to train: the run stopped early at step {step:,}. More needs --early_stopping_evals.")
         return evaluator.evaluate()
-    evaluation, saved_at = None, time.monotonic()
+    evaluation, started = None, time.monotonic()
+    saved_at = started
+    cost = CostMeter(None if scratch else folder, step, strategy.num_replicas_in_sync, flops_per_token)
     with _catch_signals() as caught, Progress(scratch or folder, optimizer, step, schedule.train_steps) as progress:
         batches = iter(distribute(strategy, train_store, plan, step, schedule.train_steps, hparams.accumulate_steps))
         while step < schedule.train_steps:
-            progress.step(step, train_step(batches))
+            result = train_step(batches)
+            progress.step(step, result)
+            cost.step(result.tokens)
             step += 1
             if caught:
                 progress.flush()
+                cost.save(step)
                 checkpoints.save(step)
                 raise Interrupted(step, caught[0])
             if time.monotonic() - saved_at > schedule.save_checkpoints_secs:
                 progress.flush()
+                cost.save(step)
                 checkpoints.save(step)
                 saved_at = time.monotonic()
             if step == schedule.train_steps or (every and step % every == 0):
                 progress.flush()
+                cost.save(step)
                 checkpoints.save(step)
                 saved_at = time.monotonic()
                 evaluation = evaluator.evaluate()
-                bleu = None if dev_bleu is None else dev_bleu(model, step)
-                better = _keep_if_best(checkpoints, step, evaluation, bleu)
-                progress.evaluated(step, evaluation, bleu, better)
+                score = None if dev_score is None else dev_score(model, step)
+                better = _keep_if_best(checkpoints, step, evaluation, score)
+                if dev_samples and not scratch and time.monotonic() - started > SAMPLES_AFTER_SECONDS:
+                    progress.samples(step, dev_samples(model))
+                progress.evaluated(step, evaluation, score, better)
+                cost.resume()
                 worse_evals = 0 if better else worse_evals + 1
                 if patience and worse_evals >= patience:
                     report(f"Stopping early at step {step:,}: {worse_evals} evaluations without a better one.")
@@ -156,13 +175,14 @@ def _scratch(strategy: tf.distribute.Strategy, folder: Path) -> Path | None:
     return folder / f".worker-{cluster.task_id}"
 
 
-def _keep_if_best(checkpoints: Checkpoints, step: int, evaluation: Evaluation, bleu: float | None) -> bool:
-    """Saves the best checkpoint anew if this is better: by BLEU where there is one, otherwise by dev loss."""
+def _keep_if_best(checkpoints: Checkpoints, step: int, evaluation: Evaluation, score: OutputScore | None) -> bool:
+    """Saves the best checkpoint anew if this is better: by BLEU or F1 where there is one, otherwise by dev loss."""
     best = checkpoints.best()
     figures = {"loss": evaluation.loss, "perplexity": evaluation.perplexity, "accuracy": evaluation.accuracy}
-    if bleu is not None:
-        figures["bleu"] = bleu
-        better = bleu > best.get("bleu", -math.inf)
+    if score is not None:
+        name = score.name.lower()
+        figures[name] = score.value
+        better = score.value > best.get(name, -math.inf)
     else:
         better = evaluation.loss < best.get("loss", math.inf)
     if better:

@@ -80,18 +80,17 @@ def tree_svg(tree: Tree) -> str:
 def _nodes(tree: Tree) -> list[_Node]:
     """Every node, parents before children and left before right; the root first."""
     root = _Node(tree.label, 0, False)
-    found, waiting = [], [(tree, root)]
+    found: list[_Node] = []
+    waiting: list[tuple[Tree | str, _Node]] = [(tree, root)]
     while waiting:  # not by recursion, which Python limits to some hundred levels
-        at, node = waiting.pop()
+        item, node = waiting.pop()
         found.append(node)
-        if isinstance(at, str):
+        if isinstance(item, str):
             continue
-        pairs = []
-        for child in at.children:
-            is_word = isinstance(child, str)
-            pairs.append((child, _Node(child if is_word else child.label, node.depth + 1, is_word)))
-        node.children = [child for _, child in pairs]
-        waiting += reversed(pairs)
+        for child in item.children:
+            text = child if isinstance(child, str) else child.label
+            node.children.append(_Node(text, node.depth + 1, isinstance(child, str)))
+        waiting += reversed(list(zip(item.children, node.children, strict=True)))
     return found
 
 

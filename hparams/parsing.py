@@ -1,0 +1,38 @@
+"""Constituency parsing, section 6.3 of the paper: each set a change of transformer_base."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2tlite.config import HParams
+from t2tlite.hparams.transformer import transformer_base
+from t2tlite.registry import register_hparams
+
+
+@register_hparams
+def transformer_parsing_wsj() -> HParams:
+    """The paper's parser, WSJ only: 4 layers, 1024 wide (section 6.3: F1 91.3 on section 23).
+
+    `t2t-trainer --problem=wsj_parsing --hparams_set=transformer_parsing_wsj`, with its 16K vocabulary.
+    4 layers, d_model 1024; everything else is the base model's but dropout, attention dropout and the learning rate,
+    which the paper chose on section 22 without saying what they became. The dropouts here are tensor2tensor's
+    (transformer_parsing_base), the learning rate is formula (3).
+    """
+    return dataclasses.replace(
+        transformer_base(),
+        num_hidden_layers=4,
+        hidden_size=1024,
+        layer_prepostprocess_dropout=0.2,
+        attention_dropout=0.2,
+        max_length=512,  # a tree's sequence is about three times as long as its sentence
+    )
+
+
+@register_hparams
+def transformer_parsing_semi() -> HParams:
+    """The paper's semi-supervised parser: dropout 0.1 (section 6.3: F1 92.7 on section 23).
+
+    `t2t-trainer --problem=wsj_parsing_semi --hparams_set=transformer_parsing_semi`, with its 32K vocabulary.
+    transformer_parsing_wsj with the base model's dropout: there is far more to learn from.
+    """
+    return dataclasses.replace(transformer_parsing_wsj(), layer_prepostprocess_dropout=0.1, attention_dropout=0.1)

@@ -1,0 +1,58 @@
+"""tensor2tensor's own recipe: what its sets transformer_base and transformer_big are since their third version.
+
+Where it differs from the paper: normalisation before each sublayer and after each stack, dropout also on attention
+weights and inside the feed-forward layers, twice the learning rate with twice the warm-up, a slower second moment
+(beta2 0.997), all sines before all cosines, and a learned row, the target space, added to the source. The paper's
+models are tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
+
+Three things of tensor2tensor's are not fields. Its first update has rate 0, so that its schedule is one step behind.
+Its Adam leaves embedding rows alone that no token of a batch uses. Its embeddings lie in 16 shards. Number of steps:
+tensor2tensor's sets have none; those here are the paper's.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2tlite.config import HParams
+from t2tlite.hparams.transformer import transformer_base
+from t2tlite.registry import register_hparams
+
+
+@register_hparams
+def transformer_base_t2t() -> HParams:
+    """tensor2tensor's transformer_base: pre-norm, more dropout, 2 x formula (3) with 8,000 steps of warm-up.
+
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_base_t2t`. As large as the paper's base model but for the
+    two last normalisations and the target space.
+    """
+    return dataclasses.replace(
+        transformer_base(),
+        layer_preprocess_sequence="n",
+        layer_postprocess_sequence="da",
+        attention_dropout=0.1,
+        relu_dropout=0.1,
+        pos="timing_halves",
+        use_target_space_embedding=True,
+        learning_rate_constant=2.0,
+        learning_rate_warmup_steps=8000,
+        optimizer_adam_beta2=0.997,
+    )
+
+
+@register_hparams
+def transformer_big_t2t() -> HParams:
+    """tensor2tensor's transformer_big: transformer_base_t2t 1024 wide, 16 heads, dropout 0.3, batches of 2,048 tokens.
+
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big_t2t`. A replica's batches are half the base model's:
+    as large ones take --hparams=batch_size=4096, or accumulate_steps=2.
+    """
+    return dataclasses.replace(
+        transformer_base_t2t(),
+        hidden_size=1024,
+        filter_size=4096,
+        num_heads=16,
+        layer_prepostprocess_dropout=0.3,
+        batch_size=2048,
+        train_steps=300_000,
+    )
