@@ -76,9 +76,10 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "linearisation": (
         str,
         None,
-        "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are) "
-        "or t2t (tensor2tensor's form).",
+        "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are), "
+        "words (instead of tags; learns from few trees) or t2t (tensor2tensor's form).",
     ),
+    "fragments": (int, None, "Parsing problems: constituents of each tree to train on besides; 0, the default: none."),
     "extra_trees": (list, None, "wsj_parsing_semi: files of automatically parsed trees to train on besides."),
     # training
     "train_steps": (int, None, "Optimizer steps to train in all; by default the hparam set's train_steps."),
@@ -118,8 +119,16 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "prm": (str, None, "Parameter file of EVALB; by default the parameters of its COLLINS.prm."),
     "source": (str, None, "t2t-attention: the sentence to look at."),
     "target": (str, None, "t2t-attention: its translation; by default the model's own."),
-    "kind": (list, None, "t2t-attention: encoder, decoder, cross, or several of them, comma-separated; by default all."),
-    "layers": (list, None, "t2t-attention: layers counted from 1; by default all on a page, the last but one elsewhere."),
+    "kind": (
+        list,
+        None,
+        "t2t-attention: encoder, decoder, cross, or several of them, comma-separated; by default all.",
+    ),
+    "layers": (
+        list,
+        None,
+        "t2t-attention: layers counted from 1; by default all on a page, the last but one elsewhere.",
+    ),
     "heads": (list, None, "t2t-attention: heads counted from 1; by default all."),
     "word": (str, None, "t2t-attention: draw what this word looks at, instead of heat maps."),
     "picture": (str, None, "t2t-attention: file of the picture, ending in .png or .svg."),
@@ -129,7 +138,8 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
 # What each problem's options are called on the command line; given ones go to registry.problem(name, **options).
 PROBLEM_OPTIONS = ("vocab_size", "max_length", "max_length_ratio", "train_source", "train_target", "dev_source",
                    "dev_target", "test_source", "test_target", "source_language", "target_language",
-                   "train_size", "linearisation", "extra_trees")  # fmt: skip
+                   "train_size", "linearisation", "fragments",
+                   "extra_trees")  # fmt: skip
 
 
 class CommandError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import random
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,9 +14,10 @@ from t2tlite import registry
 from t2tlite.data.linearise import linearise, t2t_linearise
 from t2tlite.data.problem import Problem
 from t2tlite.data.text_files import check_file
-from t2tlite.data.trees import Tree, clean_tree, read_trees
+from t2tlite.data.trees import ROOT, Tree, clean_tree, read_trees
 
-LINEARISATIONS = ("normalised", "tags", "t2t")
+LINEARISATIONS = {"normalised": "normalised", "tags": "kept", "words": "words", "t2t": ""}  # linearise's `tags`
+MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}  # of the Wall Street Journal
 
 
@@ -23,16 +25,21 @@ SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)} 
 class ParsingProblem(Problem):
     """What the parsing problems have in common.
 
-    The source is the sentence's words; the target is its tree as `data/linearise.py` writes it, without the words.
+    The source is the sentence's words; the target is its tree as `data/linearise.py` writes it.
     Every labelled bracket is one piece of the vocabulary. t2t-decoder turns what is decoded into trees again.
 
     Attributes:
         linearisation: "normalised" writes every part of speech but punctuation as XX, as Vinyals et al. (2015) did;
-            "tags" leaves the tags as they are, so that the model learns to tag as well; "t2t" is tensor2tensor's form.
+            "tags" leaves the tags as they are, so that the model learns to tag as well; "words" writes the words
+            themselves: longer, but a model need not count them, and learns from few trees; "t2t" is tensor2tensor's
+            form.
+        fragments: train on this many constituents of each tree besides, of 2 to 15 words, drawn at random. In short
+            sequences a model learns sooner which words it has dealt with; with some ten thousand trees that counts.
     """
 
     vocab_size: int = 16000
     linearisation: str = "normalised"
+    fragments: int = 0
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input.
@@ -43,6 +50,8 @@ class ParsingProblem(Problem):
             raise ValueError(
                 f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {self.linearisation!r}."
             )
+        if self.fragments < 0:
+            raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the trees of a split as `data.trees.clean_tree` leaves them.
@@ -54,25 +63,29 @@ class ParsingProblem(Problem):
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (words, linearised tree), each separated by spaces."""
+        """Yields (words, linearised tree), each separated by spaces; in train, after each tree its fragments."""
+        draw = random.Random(1)
         for tree in self.trees(split, tmp_dir):
             yield " ".join(tree.words()), self._target(tree)
+            for part in _fragments(tree, self.fragments, draw) if split == "train" else ():
+                yield " ".join(part.words()), self._target(Tree(ROOT, (part,)))
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The labelled brackets of the training trees. Of tensor2tensor's form `NP DT NN /NP` only the closing ones.
+        """The brackets and tags of the training trees that are not letters alone: `(NP`, `)NP`, -LRB-, PRP$.
 
-        Its opening ones look like the beginnings of words, which would be cut behind them.
+        Tags such as NN, and the opening labels of tensor2tensor's form, look like the beginnings of words, which would
+        be cut behind them.
         """
-        return self._brackets(self.trees("train", tmp_dir))
+        return self._symbols(self.trees("train", tmp_dir))
 
-    def _target(self, tree: Tree) -> str:
+    def _target(self, tree: Tree, tags: str = "") -> str:
         if self.linearisation == "t2t":
             return t2t_linearise(tree)[1]
-        return linearise(tree, "kept" if self.linearisation == "tags" else "normalised")
+        return linearise(tree, tags or LINEARISATIONS[self.linearisation])
 
-    def _brackets(self, trees: Iterable[Tree]) -> tuple[str, ...]:
-        tokens = {token for tree in trees for token in self._target(tree).split()}
-        return tuple(sorted(token for token in tokens if token[0] in "()/" and len(token) > 1))
+    def _symbols(self, trees: Iterable[Tree]) -> tuple[str, ...]:
+        tokens = {token for tree in trees for token in self._target(tree, "kept").split()}
+        return tuple(sorted(token for token in tokens if not token.isalpha()))
 
 
 @registry.register_problem
@@ -152,8 +165,8 @@ class WsjParsingSemi(WsjParsing):
                 yield from _cleaned(path)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The labelled brackets of the treebank's own training trees."""
-        return self._brackets(super().trees("train", tmp_dir))
+        """The symbols of the treebank's own training trees."""
+        return self._symbols(super().trees("train", tmp_dir))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The tree files of all splits, and the extra ones."""
@@ -165,6 +178,21 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the files, or take wsj_parsing."
             )
         return [check_file(Path(name).expanduser()) for name in self.extra_trees]
+
+
+def _fragments(tree: Tree, count: int, draw: random.Random) -> list[Tree]:
+    """Up to `count` different constituents of a tree, the whole sentence excepted."""
+    if not count:
+        return []
+    parts, waiting = [], list(tree.children)
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Tree) and not part.is_preterminal:
+            waiting.extend(part.children)
+            parts.append(part)
+    length = len(tree.words())
+    fitting = [part for part in parts if MIN_FRAGMENT <= len(part.words()) <= min(MAX_FRAGMENT, length - 1)]
+    return draw.sample(fitting, min(count, len(fitting)))
 
 
 def _cleaned(path: Path) -> Iterator[Tree]:

@@ -5,8 +5,8 @@
 
 The form is that of Vinyals et al. 2015, "Grammar as a Foreign Language", which section 6.3 of the Transformer paper
 follows: brackets carry their label, words are left out, and tags are normalised to XX. What a model decodes may be
-anything at all; `restore` makes a tree over the sentence's words of it by fixed rules and counts each repair. The most
-frequent mistake, in long sentences, is a tag too few or too many; `restore` aligns tags and words to keep it local.
+anything at all; `restore` makes a tree over the sentence's words of it by fixed rules and counts each repair. In long
+sentences models lose count and write a tag too few or too many; `restore` aligns tags and words to keep that local.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from t2tlite.data.trees import EMPTY_TAG, ROOT, Tree
 
@@ -67,22 +67,25 @@ def linearise(tree: Tree, tags: str = "normalised") -> str:
         raise ValueError(
             f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. Pass it through clean_tree first."
         )
-    if tags not in ("normalised", "kept"):
-        raise ValueError(f'tags must be "normalised" or "kept". Received: {tags!r}.')
+    if tags not in ("normalised", "kept", "words"):
+        raise ValueError(f'tags must be "normalised", "kept" or "words". Received: {tags!r}.')
+    words = iter(tree.words())
     tokens = []
     for kind, label in _events(tree)[1:-1]:
         if kind == TAG:
-            tokens.append(label if tags == "kept" or label in PUNCTUATION_TAGS else NORMALISED_TAG)
+            written = {"normalised": NORMALISED_TAG, "kept": label, "words": next(words)}[tags]
+            tokens.append(label if label in PUNCTUATION_TAGS else written)
         else:
             tokens.append(("(" if kind == OPEN else ")") + label)
     return " ".join(tokens)
 
 
-def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
+def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = "normalised") -> Restored:
     """The tree that a decoded sequence stands for, over exactly the given words, under TOP.
 
     The text may be anything. Each token `(NP` opens a constituent, `)NP` closes it, and every other token is the tag of
-    the next word. Where that gives no tree, these rules apply, and `repairs` counts how often, by name.
+    the next word; with tags="words" it is the word itself, and what follows of tags holds of words. Where that gives no
+    tree, these rules apply, and `repairs` counts how often, by name.
 
     First the brackets:
 
@@ -100,21 +103,23 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
         and no tag at all, the words lie flat under TOP.
     changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
         on another word, tells that tags and words are out of step. With `fit_tags=False` no tag is evidence.
+    changed_word: with tags="words", another word than the sentence's; that costs 1 as well.
 
     Of alignments that cost the same, that one is taken which leaves out the tags and words farthest from punctuation
-    and the ends: in the middle of a stretch, so that at most half of its words get a tag meant for another. Of equal
-    ones the latest is taken. At last:
+    and the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose
+    gaps come latest. At last:
 
     empty_constituent: a constituent without a word is removed.
 
-    `restore("(S (NP XX )NP , (VP XX XX", ["She", "too", ",", "sleeps"])` is
-    `(TOP (S (NP (XX She) (XX too)) (, ,) (VP (XX sleeps))))`, with
-    {"closed_at_end": 2, "missing_tag": 1, "surplus_tag": 1}.
+    `restore("(S (NP XX )NP , XX , (VP XX", ["Our", "cat", ",", "alas", ",", "left"])` is
+    `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))`, with
+    {"missing_tag": 1, "closed_at_end": 2}.
 
     Args:
         text: the decoded sequence.
         words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as treebanks have them.
         fit_tags: False leaves all tags as they are, for sequences made of gold trees.
+        tags: as in `linearise`; only "words" makes a difference.
 
     Raises:
         ValueError: there is no word, or one is empty or holds white space.
@@ -129,7 +134,7 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
                 events.append((TAG, piece))
             elif len(piece) > 1:
                 events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
-    return _restored(events, words, repairs, fit_tags)
+    return _restored(events, words, repairs, fit_tags, tags == "words")
 
 
 def fitting_tag(word: str, tag: str) -> str:
@@ -205,7 +210,9 @@ def _events(tree: Tree) -> list[Event]:
     return events
 
 
-def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool) -> Restored:
+def _restored(
+    events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool, lexical: bool = False
+) -> Restored:
     """Applies the rules of `restore` to a sequence of events; `repairs` are those made so far."""
     words = [tree_word(word) for word in words]
     if not words:
@@ -214,13 +221,22 @@ def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], 
     if not any(kind == TAG for kind, _ in events):
         events.insert(0, (TAG, NO_TAG))
     places = [index for index, (kind, _) in enumerate(events) if kind == TAG]
-    alignment = _aligned([events[place][1] for place in places], words, fit_tags)
+
+    def fits(tag: str, word: str) -> bool:
+        if lexical and tag not in PUNCTUATION_TAGS:
+            return tag == word
+        return not fit_tags or fitting_tag(word, tag) == tag
+
+    alignment = _aligned([events[place][1] for place in places], words, fits)
 
     leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # at each place, the words there
     here = next((number for number in alignment if number is not None), 0)
     for word, number in zip(words, alignment, strict=True):
         here = here if number is None else number
         label = NO_TAG if number is None else events[places[number]][1]
+        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
+            repairs["changed_word"] += label != word
+            label = NORMALISED_TAG
         tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
         repairs["missing_tag"] += label == NO_TAG
         repairs["changed_tag"] += label not in (NO_TAG, tag)
@@ -276,16 +292,13 @@ def _balanced(events: list[Event], repairs: Counter[str]) -> list[Event]:
     return balanced
 
 
-def _aligned(tags: list[str], words: list[str], fit_tags: bool) -> list[int | None]:
+def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]) -> list[int | None]:
     """The number of each word's tag, or None, by the costs that `restore` states; NO_TAG is dropped at no cost.
 
     Takes time and memory in proportion to tags times words, unless each tag fits its word.
     """
     half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, so that these decide between equals
-    pair = {
-        tag: [half if tag == NO_TAG else 2 * half * (fit_tags and fitting_tag(word, tag) != tag) for word in words]
-        for tag in set(tags)
-    }
+    pair = {tag: [half if tag == NO_TAG else 2 * half * (not fits(tag, word)) for word in words] for tag in set(tags)}
     if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
         return list(range(len(words)))
     drop = [2 * half - distance for distance in _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])]
