@@ -77,12 +77,12 @@ def run(args: flags.Args) -> None:
         row.apply(base)  # says at once where a row does not fit
     seeds = _seeds(args.seeds)
     if args.generate_data:
-        t2t_trainer._generate(args)
+        t2t_trainer.make_data(args)
     elif flags.problem_options(args):
         given = ", ".join(f"--{name}" for name in flags.problem_options(args))
         raise flags.CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
 
-    dataset, strategy = t2t_trainer._open(args), t2t_trainer._strategy(args.worker_gpu)
+    dataset, strategy = t2t_trainer.open_data(args), t2t_trainer.make_strategy(args.worker_gpu)
 
     from t2tlite.table3 import Sweep, dry_run
     from t2tlite.training.trainer import Interrupted, Schedule

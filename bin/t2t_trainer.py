@@ -69,7 +69,7 @@ def run(args: flags.Args) -> None:
     flags.require(args, "hparams_set", "data_dir", "output_dir")
     hparams = registry.hparams(args.hparams_set).override(args.hparams)
     if args.generate_data:
-        _generate(args)
+        make_data(args)
     elif flags.problem_options(args):
         given = ", ".join(f"--{name}" for name in flags.problem_options(args))
         raise flags.CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
@@ -91,7 +91,7 @@ def run(args: flags.Args) -> None:
         warm_start_from=args.warm_start_from,
     )
     folder = Path(args.output_dir).expanduser()
-    dataset, strategy = _open(args), _strategy(args.worker_gpu)
+    dataset, strategy = open_data(args), make_strategy(args.worker_gpu)
     try:
         evaluation = train_run(dataset, hparams, folder, schedule, strategy, args.eval_bleu, _command(args))
     except Interrupted as stop:
@@ -110,7 +110,8 @@ def run(args: flags.Args) -> None:
     )
 
 
-def _generate(args: flags.Args) -> None:
+def make_data(args: flags.Args) -> None:
+    """Makes the problem's data as t2t-datagen does, or finds it complete."""
     from t2tlite.data.generate import generate
 
     flags.require(args, "problem")
@@ -119,7 +120,7 @@ def _generate(args: flags.Args) -> None:
     print(generate(problem, Path(args.data_dir).expanduser(), tmp_dir, args.num_processes), file=sys.stderr)
 
 
-def _open(args: flags.Args) -> Dataset:
+def open_data(args: flags.Args) -> Dataset:
     """The data; a problem's name that nobody knows is the mistake to speak of where there is none."""
     from t2tlite.data.dataset import open_dataset
 
@@ -138,7 +139,7 @@ def _command(args: flags.Args) -> str:
     return "\n".join(["t2t-trainer", *lines]) + "\n"
 
 
-def _strategy(worker_gpu: int | None) -> Any:
+def make_strategy(worker_gpu: int | None) -> Any:
     """MirroredStrategy over the GPUs, or the processor; several machines where TF_CONFIG names them."""
     import tensorflow as tf
 

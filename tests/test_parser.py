@@ -62,7 +62,7 @@ def short_sentences():
 def made(tmp_path_factory, short_sentences):
     folder = tmp_path_factory.mktemp("parser")
     err = io.StringIO()
-    flags = ["--problem=grammar_parsing", f"--hparams={LEARNS}", "--train_steps=300", "--local_eval_frequency=150"]
+    flags = ["--problem=grammar_parsing", f"--hparams={LEARNS}", "--train_steps=300", "--local_eval_frequency=0"]
     with contextlib.redirect_stderr(err):
         status = train(folder / "data", folder / "run", *flags, "--eval_bleu", *generated("tags", 4000))
     assert status == 0, err.getvalue()
@@ -98,13 +98,8 @@ def test_learns_to_parse(made, loaded, tmp_path, capsys):
     written = tmp_path / "test.trees"
     assert decode(made.run, "--split=test", f"--decode_to_file={written}") == 0
     f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
-    assert float(f1[1]) >= 70  # 85 where this was written
+    assert float(f1[1]) >= 80  # 93 where this was written
     assert len(written.read_text().splitlines()) == 30
-
-
-def test_dev_loss_falls(made):
-    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+), perplexity", made.stderr)]
-    assert losses[1] < losses[0] * 0.8
 
 
 # splits
@@ -232,14 +227,13 @@ def test_what_parse_refuses(model):
 
 
 def test_f1_of_dev_while_training(made, loaded, tmp_path):
-    told = re.findall(r"step (\d+): .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences \d+, ", made.stderr)
-    f1 = {int(step): float(value) for step, value in told}
-    assert sorted(f1) == [150, 300]
-    assert f1[150] < f1[300]
-    best = json.loads((made.run / "best" / "best.json").read_text())
-    assert (best["step"], best["f1"]) == (300, pytest.approx(f1[300], abs=0.01))
+    told = re.search(
+        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", made.stderr
+    )
+    f1 = float(told[1])
+    assert json.loads((made.run / "best" / "best.json").read_text())["f1"] == pytest.approx(f1, abs=0.01)
     assert decode(made.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
-    assert f1[300] == pytest.approx(f1_of(tmp_path / "dev.trees", made.dev), abs=0.01)  # the same search, beam 21
+    assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", made.dev), abs=0.01)  # the same search, beam 21
 
 
 def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():

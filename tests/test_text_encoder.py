@@ -158,6 +158,27 @@ def test_vocabulary_too_small_names_the_smallest(tmp_path):
         train_sentencepiece(SENTENCES, 100, tmp_path / "v.model")
 
 
+def test_symbols_are_pieces_where_a_word_begins(tmp_path):
+    symbols = ["(NP", "(N", ")NP", "(A,B", '("Q']  # the longest that fits counts
+    train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", symbols)
+    encoder = SentencePieceEncoder(tmp_path / "v.model")
+
+    text = '(NP (NPX (N )NP a(NP (A,B ("Q'
+    pieces = encoder.pieces(encoder.encode(text))
+
+    marked = [f"▁{symbol}" for symbol in symbols]
+    assert [p for p in pieces if p in marked] == ["▁(NP", "▁(NP", "▁(N", "▁)NP", "▁(A,B", '▁("Q']
+    assert encoder.decode(encoder.encode(text)) == text
+    assert set(encoder.pieces(range(encoder.vocab_size))) >= set(marked)
+
+
+def test_vocabulary_too_small_for_its_symbols(tmp_path):
+    with pytest.raises(
+        ValueError, match=r"at least \d+ for this text: 259 ids are marks and bytes, 1,000 symbols, and"
+    ):
+        train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", [f"(L{i}" for i in range(1000)])
+
+
 def test_no_text(tmp_path):
     with pytest.raises(ValueError, match="needs text to learn from"):
         train_sentencepiece([], 300, tmp_path / "v.model")

@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from t2tlite.data.trees import EMPTY_TAG, ROOT, Tree
 
@@ -53,12 +53,14 @@ class Restored:
     repairs: Counter[str]
 
 
-def linearise(tree: Tree, tags: str = "normalised") -> str:
+def linearise(tree: Tree, tags: str = "normalised", anchors: Collection[str] = ()) -> str:
     """A cleaned tree as tokens separated by one space: `(S (NP XX XX )NP (VP XX )VP . )S`.
 
     Args:
         tree: with a TOP root, which is not written (see `trees.clean_tree`).
         tags: "normalised" writes XX for each part-of-speech tag outside PUNCTUATION_TAGS; "kept" writes all of them.
+        anchors: words that stand for themselves, where their tag is not one of PUNCTUATION_TAGS; each one `is_word`.
+            With "The", the tree above is `(S (NP The XX )NP (VP XX )VP . )S`.
 
     Raises:
         ValueError: the root is not TOP, or `tags` is neither of the two.
@@ -67,25 +69,30 @@ def linearise(tree: Tree, tags: str = "normalised") -> str:
         raise ValueError(
             f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. Pass it through clean_tree first."
         )
-    if tags not in ("normalised", "kept", "words"):
-        raise ValueError(f'tags must be "normalised", "kept" or "words". Received: {tags!r}.')
+    if tags not in ("normalised", "kept"):
+        raise ValueError(f'tags must be "normalised" or "kept". Received: {tags!r}.')
     words = iter(tree.words())
     tokens = []
     for kind, label in _events(tree)[1:-1]:
         if kind == TAG:
-            written = {"normalised": NORMALISED_TAG, "kept": label, "words": next(words)}[tags]
-            tokens.append(label if label in PUNCTUATION_TAGS else written)
+            word = next(words)
+            if label in PUNCTUATION_TAGS:
+                tokens.append(label)
+            elif word in anchors:
+                tokens.append(word)
+            else:
+                tokens.append(label if tags == "kept" else NORMALISED_TAG)
         else:
             tokens.append(("(" if kind == OPEN else ")") + label)
     return " ".join(tokens)
 
 
-def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = "normalised") -> Restored:
+def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
     """The tree that a decoded sequence stands for, over exactly the given words, under TOP.
 
     The text may be anything. Each token `(NP` opens a constituent, `)NP` closes it, and every other token is the tag of
-    the next word; with tags="words" it is the word itself, and what follows of tags holds of words. Where that gives no
-    tree, these rules apply, and `repairs` counts how often, by name.
+    the next word, or the word itself (see `is_word`). Where that gives no tree, these rules apply, and `repairs` counts
+    how often, by name.
 
     First the brackets:
 
@@ -103,7 +110,7 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = 
         and no tag at all, the words lie flat under TOP.
     changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
         on another word, tells that tags and words are out of step. With `fit_tags=False` no tag is evidence.
-    changed_word: with tags="words", another word than the sentence's; that costs 1 as well.
+    changed_word: a word in the place of a tag is not that of the sentence. It gets the tag XX, as the right one does.
 
     Of alignments that cost the same, that one is taken which leaves out the tags and words farthest from punctuation
     and the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose
@@ -119,7 +126,6 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = 
         text: the decoded sequence.
         words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as treebanks have them.
         fit_tags: False leaves all tags as they are, for sequences made of gold trees.
-        tags: as in `linearise`; only "words" makes a difference.
 
     Raises:
         ValueError: there is no word, or one is empty or holds white space.
@@ -134,7 +140,12 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = 
                 events.append((TAG, piece))
             elif len(piece) > 1:
                 events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
-    return _restored(events, words, repairs, fit_tags, tags == "words")
+    return _restored(events, words, repairs, fit_tags)
+
+
+def is_word(token: str) -> bool:
+    """Whether a token stands for a word rather than a tag: it has a small letter, or is I or A."""
+    return token != token.upper() or token in ("I", "A")
 
 
 def fitting_tag(word: str, tag: str) -> str:
@@ -210,9 +221,7 @@ def _events(tree: Tree) -> list[Event]:
     return events
 
 
-def _restored(
-    events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool, lexical: bool = False
-) -> Restored:
+def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool) -> Restored:
     """Applies the rules of `restore` to a sequence of events; `repairs` are those made so far."""
     words = [tree_word(word) for word in words]
     if not words:
@@ -223,7 +232,7 @@ def _restored(
     places = [index for index, (kind, _) in enumerate(events) if kind == TAG]
 
     def fits(tag: str, word: str) -> bool:
-        if lexical and tag not in PUNCTUATION_TAGS:
+        if is_word(tag):
             return tag == word
         return not fit_tags or fitting_tag(word, tag) == tag
 
@@ -234,7 +243,7 @@ def _restored(
     for word, number in zip(words, alignment, strict=True):
         here = here if number is None else number
         label = NO_TAG if number is None else events[places[number]][1]
-        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
+        if is_word(label):
             repairs["changed_word"] += label != word
             label = NORMALISED_TAG
         tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)

@@ -58,7 +58,7 @@ def score_outputs(
         "complete match": score.complete_match,
         "unscored sentences": score.errors + score.skipped,
     }
-    if _linearisation(manifest) in ("tags", "t2t"):  # otherwise nearly all tags are XX
+    if _linearisation(manifest) != "normalised":  # otherwise nearly all tags are XX
         scores["tagging accuracy"] = score.tagging_accuracy
     return OutputScore("F1", scores, EVALB_SIGNATURE)
 
@@ -77,10 +77,8 @@ def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fi
         words: of the sentence; at least one.
         fit_tags: correct tags of punctuation; False for gold trees.
     """
-    linearisation = _linearisation(manifest)
-    if linearisation == "t2t":
-        return t2t_restore(sequence, words, fit_tags)
-    return restore(sequence, words, fit_tags, "words" if linearisation == "words" else "normalised")
+    form = t2t_restore if _linearisation(manifest) == "t2t" else restore
+    return form(sequence, words, fit_tags)
 
 
 def _linearisation(manifest: Mapping[str, Any]) -> str:
