@@ -76,10 +76,9 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "linearisation": (
         str,
         None,
-        "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are) "
-        "or t2t (tensor2tensor's form).",
+        "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are), "
+        "words (instead of tags; learns from few trees) or t2t (tensor2tensor's form).",
     ),
-    "anchors": (int, None, "Parsing problems: most frequent words that stand for themselves in trees; 0, the default."),
     "fragments": (int, None, "Parsing problems: constituents of each tree to train on besides; 0, the default: none."),
     "extra_trees": (list, None, "wsj_parsing_semi: files of automatically parsed trees to train on besides."),
     # training
@@ -139,7 +138,7 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
 # What each problem's options are called on the command line; given ones go to registry.problem(name, **options).
 PROBLEM_OPTIONS = ("vocab_size", "max_length", "max_length_ratio", "train_source", "train_target", "dev_source",
                    "dev_target", "test_source", "test_target", "source_language", "target_language",
-                   "train_size", "linearisation", "anchors", "fragments",
+                   "train_size", "linearisation", "fragments",
                    "extra_trees")  # fmt: skip
 
 

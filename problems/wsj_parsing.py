@@ -6,18 +6,17 @@ import dataclasses
 import itertools
 import random
 import re
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.linearise import is_word, linearise, t2t_linearise
+from t2tlite.data.linearise import linearise, t2t_linearise
 from t2tlite.data.problem import Problem
 from t2tlite.data.text_files import check_file
 from t2tlite.data.trees import ROOT, Tree, clean_tree, read_trees
 
-LINEARISATIONS = ("normalised", "tags", "t2t")
+LINEARISATIONS = {"normalised": "normalised", "tags": "kept", "words": "words", "t2t": ""}  # linearise's `tags`
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}  # of the Wall Street Journal
 
@@ -31,16 +30,15 @@ class ParsingProblem(Problem):
 
     Attributes:
         linearisation: "normalised" writes every part of speech but punctuation as XX, as Vinyals et al. (2015) did;
-            "tags" leaves the tags as they are, so that the model learns to tag as well; "t2t" is tensor2tensor's form.
-        anchors: this many words, the most frequent ones of the training trees, stand for themselves instead of their
-            tags, so that a model that has few trees to learn from need not count which words it has dealt with.
+            "tags" leaves the tags as they are, so that the model learns to tag as well; "words" writes the words
+            themselves: longer, but a model need not count them, and learns from few trees; "t2t" is tensor2tensor's
+            form.
         fragments: train on this many constituents of each tree besides, of 2 to 15 words, drawn at random. In short
             sequences a model learns sooner which words it has dealt with; with some ten thousand trees that counts.
     """
 
     vocab_size: int = 16000
     linearisation: str = "normalised"
-    anchors: int = 0
     fragments: int = 0
 
     task: ClassVar[str] = "parsing"
@@ -52,9 +50,8 @@ class ParsingProblem(Problem):
             raise ValueError(
                 f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {self.linearisation!r}."
             )
-        for option in ("anchors", "fragments"):
-            if getattr(self, option) < 0:
-                raise ValueError(f"--{option} must be 0 or more. Received: {getattr(self, option)}.")
+        if self.fragments < 0:
+            raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the trees of a split as `data.trees.clean_tree` leaves them.
@@ -68,33 +65,26 @@ class ParsingProblem(Problem):
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields (words, linearised tree), each separated by spaces; in train, after each tree its fragments."""
         draw = random.Random(1)
-        anchors = self._anchors(tmp_dir)
         for tree in self.trees(split, tmp_dir):
-            yield " ".join(tree.words()), self._target(tree, anchors)
+            yield " ".join(tree.words()), self._target(tree)
             for part in _fragments(tree, self.fragments, draw) if split == "train" else ():
-                yield " ".join(part.words()), self._target(Tree(ROOT, (part,)), anchors)
+                yield " ".join(part.words()), self._target(Tree(ROOT, (part,)))
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The tokens of the training trees' sequences that are not letters alone: labelled brackets, -LRB-, PRP$.
+        """The brackets and tags of the training trees that are not letters alone: `(NP`, `)NP`, -LRB-, PRP$.
 
         Tags such as NN, and the opening labels of tensor2tensor's form, look like the beginnings of words, which would
         be cut behind them.
         """
         return self._symbols(self.trees("train", tmp_dir))
 
-    def _target(self, tree: Tree, anchors: Collection[str] = ()) -> str:
+    def _target(self, tree: Tree, tags: str = "") -> str:
         if self.linearisation == "t2t":
             return t2t_linearise(tree)[1]
-        return linearise(tree, "kept" if self.linearisation == "tags" else "normalised", anchors)
-
-    def _anchors(self, tmp_dir: Path | None) -> frozenset[str]:
-        if not self.anchors:
-            return frozenset()
-        counts = Counter(word for tree in self.trees("train", tmp_dir) for word in tree.words() if is_word(word))
-        return frozenset(word for word, _ in counts.most_common(self.anchors))
+        return linearise(tree, tags or LINEARISATIONS[self.linearisation])
 
     def _symbols(self, trees: Iterable[Tree]) -> tuple[str, ...]:
-        tokens = {token for tree in trees for token in self._target(tree).split()}
+        tokens = {token for tree in trees for token in self._target(tree, "kept").split()}
         return tuple(sorted(token for token in tokens if not token.isalpha()))
 
 

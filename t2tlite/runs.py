@@ -31,7 +31,7 @@ from t2tlite.data.dataset import MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.text_encoder import open_encoder
 from t2tlite.decoding.decode import Decoder
-from t2tlite.evaluation.outputs import OutputScore, score_outputs
+from t2tlite.evaluation.outputs import OutputScore, is_parsing, rank_parses, score_outputs
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.checkpoints import (
     average_checkpoints,
@@ -153,15 +153,21 @@ def _dev_score(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], Outpu
     store = dataset.store("dev")
     decoders: list[Decoder] = []  # made at the first evaluation, compiled once
     sources, references = store.source_text(), store.target_text()
-    options = decode_options(dataset.decode_defaults)
     manifest = _run_manifest(dataset)
+    options = decode_options(dataset.decode_defaults)
+    if is_parsing(manifest):
+        options = dataclasses.replace(options, return_beams=options.beam_size)
 
     def score(model: Transformer, step: int) -> OutputScore:
         if not decoders:
             decoders.append(make_decoder(model, options, hparams))
         found = decoders[0].decode(dataset.encoder.encode_batch(sources))
-        outputs = [dataset.encoder.decode(best[0].ids) for best in found]
-        return score_outputs(manifest, sources, references, outputs)
+        texts = [[dataset.encoder.decode(one.ids) for one in n_best] for n_best in found]
+        if is_parsing(manifest):
+            best = [rank_parses(manifest, n, s.split())[0][0] for n, s in zip(texts, sources, strict=True)]
+        else:
+            best = [0] * len(texts)
+        return score_outputs(manifest, sources, references, [n[i] for n, i in zip(texts, best, strict=True)])
 
     return score
 

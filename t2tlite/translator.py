@@ -14,7 +14,7 @@ from t2tlite.data.linearise import tree_word
 from t2tlite.data.text_encoder import EOS, SentencePieceEncoder
 from t2tlite.data.trees import Tree, format_tree
 from t2tlite.decoding.decode import Decoder
-from t2tlite.evaluation.outputs import is_parsing, to_tree
+from t2tlite.evaluation.outputs import is_parsing, rank_parses
 from t2tlite.models.transformer import Transformer
 from t2tlite.registry import did_you_mean
 from t2tlite.training.checkpoints import step_of
@@ -109,6 +109,8 @@ class Translator:
     ) -> list[list[Parse]]:
         """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
 
+        All hypotheses of the beam are looked at: first come those that fit the words best (`rank_parses`).
+
         Args:
             sentences: as for `parse`.
             options: how to decode.
@@ -122,8 +124,9 @@ class Translator:
             raise ValueError(f"Only a model of a parsing problem parses. Received: one of {name}. Use translate.")
         _check(sentences)
         rows = [[tree_word(word) for word in sentence.split()] for sentence in sentences]
-        found = self.translate_n_best([" ".join(words) for words in rows], options, done)
-        return [[self._parse(t, words) for t in n_best] for words, n_best in zip(rows, found, strict=True)]
+        beam = dataclasses.replace(options, return_beams=options.beam_size)
+        found = self.translate_n_best([" ".join(words) for words in rows], beam, done)
+        return [self._parses(n_best, words)[: options.return_beams] for words, n_best in zip(rows, found, strict=True)]
 
     @property
     def is_parser(self) -> bool:
@@ -213,11 +216,11 @@ class Translator:
                 )
         return encoded
 
-    def _parse(self, decoded: Translation, words: list[str]) -> Parse:
+    def _parses(self, decoded: list[Translation], words: list[str]) -> list[Parse]:
         if not words:
-            return Parse(None, decoded.score, Counter(), decoded.text)
-        restored = to_tree(self.manifest, decoded.text, words)
-        return Parse(restored.tree, decoded.score, restored.repairs, decoded.text)
+            return [Parse(None, one.score, Counter(), one.text) for one in decoded]
+        ranked = rank_parses(self.manifest, [one.text for one in decoded], words)
+        return [Parse(tree.tree, decoded[i].score, tree.repairs, decoded[i].text) for i, tree in ranked]
 
     def _text(self, ids: list[int]) -> str:
         return self.encoder.decode(ids).replace("\n", " ")

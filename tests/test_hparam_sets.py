@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-import t2tlite.hparams  # noqa: F401  (registers the sets)
+import t2tlite.hparams
+import t2tlite.problems  # noqa: F401  (registers the sets, and the problems)
 from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.models.transformer import build_transformer
@@ -127,6 +128,27 @@ def test_table_3_row_a_keeps_the_computation(base, heads):
     changed = base.override(f"num_heads={heads}")
     assert parameters(changed, VOCABULARY) == parameters(base, VOCABULARY)
     assert changed.key_channels // heads == {1: 512, 4: 128, 16: 32, 32: 16}[heads]  # d_k in the table
+
+
+def test_parsers_are_the_papers(base):
+    """Section 6.3: 4 layers, d_model 1024, 16K and 32K tokens; dropout and learning rate chosen on section 22."""
+    parser = registry.hparams("transformer_parsing_wsj")
+    semi = registry.hparams("transformer_parsing_semi")
+    changes = {name: here for name, (here, _) in parser.diff(base).items()}
+    assert (changes.pop("num_hidden_layers"), changes.pop("hidden_size")) == (4, 1024)
+    assert set(changes) == {"layer_prepostprocess_dropout", "attention_dropout", "max_length"}  # else "unchanged"
+    assert (parser.num_heads, parser.filter_size) == (8, 2048)
+    assert set(semi.diff(parser)) == {"layer_prepostprocess_dropout", "attention_dropout"}
+    assert registry.problem("wsj_parsing").vocab_size == 16_000
+    assert registry.problem("wsj_parsing_semi").vocab_size == 32_000
+
+
+def test_dropouts_of_parsers_are_tensor2tensors(shared):
+    theirs = json.loads((shared / "t2t" / "hparams.json").read_text())
+    names = ("layer_prepostprocess_dropout", "attention_dropout", "max_length")
+    for ours, name in (("wsj", "transformer_parsing_base"), ("semi", "transformer_parsing_big")):
+        hparams = registry.hparams(f"transformer_parsing_{ours}")
+        assert {n: getattr(hparams, n) for n in names} == {n: theirs[name][n] for n in names}
 
 
 @pytest.mark.parametrize("name", SETS)

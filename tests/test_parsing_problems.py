@@ -1,76 +1,33 @@
-"""The parsing problems: which trees they take from where, how these are written, and the data made of them."""
+"""The parsing problems: which trees they take from where, and how these are written."""
 
 from __future__ import annotations
 
 import gzip
 import itertools
-import json
 import re
 import shutil
 
 import pytest
-from tiny_task import contents
+import tiny_treebank
+from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 
-import t2tlite.hparams
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
-from t2tlite.bin import t2t_datagen
-from t2tlite.data.dataset import open_dataset
 from t2tlite.data.linearise import linearise, t2t_linearise
 from t2tlite.data.trees import format_tree, read_trees
 from t2tlite.evaluation.outputs import score_outputs, to_tree
 from t2tlite.evaluation.parsing import evalb
 from t2tlite.problems import grammar
 
-# As the Penn Treebank has it: several lines, no label outside, a function tag with an index, a trace.
-RAW = """
-( (S
-    (NP-SBJ-1 (DT The) (NN {noun}) )
-    (VP (VBD was)
-      (VP (VBN seen)
-        (NP (-NONE- *-1) )
-        (PP-LOC (IN in)
-          (NP (DT the) (NN {place}) ))))
-    (. .) ))
-"""
-WORDS = "The {noun} was seen in the {place} ."
-CLEAN = (
-    "(TOP (S (NP (DT The) (NN {noun})) (VP (VBD was) (VP (VBN seen) (PP (IN in) (NP (DT the) (NN {place}))))) (. .)))"
-)
-WRITTEN = {
-    "normalised": "(S (NP XX XX )NP (VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP . )S",
-    "tags": "(S (NP DT NN )NP (VP VBD (VP VBN (PP IN (NP DT NN )NP )PP )VP )VP . )S",
-    "t2t": "S NP DT NN /NP VP VBD VP VBN PP IN NP DT NN /NP /PP /VP /VP . /S",
-}
-BRACKETS = {f"({label}" for label in ("NP", "PP", "S", "VP")} | {f"){label}" for label in ("NP", "PP", "S", "VP")}
-HEADER = "*x*x*x*x*x*x*\n*x*  Copyright of the Treebank  *x*\n*x*x*x*x*x*x*\n"
-
-
-def filled(text, number):
-    return text.format(noun=f"noun{number}", place=f"place{number}")
-
 
 @pytest.fixture
 def treebank(tmp_path):
-    """Every section of LDC99T42, two files of two trees each; the sentences name section and file."""
-    for section in range(25):
-        folder = tmp_path / "LDC99T42" / "parsed" / "mrg" / "wsj" / f"{section:02}"
-        folder.mkdir(parents=True)
-        for file in (98, 99):
-            trees = [filled(RAW, f"{section:02}{file}{letter}") for letter in "ab"]
-            (folder / f"wsj_{section:02}{file}.mrg").write_text(HEADER + "".join(trees))
-        (folder / "readme").write_text("no trees\n")
-    return tmp_path / "LDC99T42"
+    return tiny_treebank.treebank(tmp_path)
 
 
 @pytest.fixture
 def own_trees(tmp_path):
-    """Trees of one's own: plain files, 120 to train on."""
-    folder = tmp_path / "trees"
-    folder.mkdir()
-    for split, count in (("train", 120), ("dev", 6), ("test", 4)):
-        (folder / f"{split}.trees").write_text("".join(f"{filled(CLEAN, f'{split}{i}')}\n" for i in range(count)))
-    return folder
+    return tiny_treebank.own_trees(tmp_path)
 
 
 def numbers(pairs):
@@ -169,7 +126,7 @@ def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
     assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
     assert problem.files(own_trees)[3:] == [plain, packed]
-    assert set(problem.symbols(own_trees)) == BRACKETS  # a rare label of the extra trees needs no piece of its own
+    assert set(problem.symbols(own_trees)) == SYMBOLS  # a rare label of the extra trees needs no piece of its own
 
 
 def test_semi_without_extra_trees(own_trees):
@@ -194,8 +151,33 @@ def test_a_missing_file_of_extra_trees_is_found_before_anything_is_read(own_tree
 def test_linearisations(own_trees, linearisation, written):
     problem = registry.problem("wsj_parsing", linearisation=linearisation)
     assert next(problem.pairs("dev", own_trees)) == (filled(WORDS, "dev0"), written)
-    expected = {"/NP", "/PP", "/S", "/VP"} if linearisation == "t2t" else BRACKETS
+    expected = {"/NP", "/PP", "/S", "/VP", "."} if linearisation == "t2t" else SYMBOLS
     assert set(problem.symbols(own_trees)) == expected
+
+
+def test_fragments_follow_their_tree_in_training_alone(own_trees):
+    constituents = {
+        "The noun was seen in the place .": WRITTEN["normalised"],
+        "The noun": "(NP XX XX )NP",
+        "was seen in the place": "(VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP",
+        "seen in the place": "(VP XX (PP XX (NP XX XX )NP )PP )VP",
+        "in the place": "(PP XX (NP XX XX )NP )PP",
+        "the place": "(NP XX XX )NP",
+    }
+    problem = registry.problem("wsj_parsing", fragments=2)
+    pairs = list(problem.pairs("train", own_trees))
+    assert len(pairs) == 3 * 120
+    for source, target in pairs:
+        assert constituents[re.sub(r"train\d+", "", source)] == target
+    assert numbers(pairs[::3]) == [f"train{i}" for i in range(120)]
+    assert all(len(set(pairs[i : i + 3])) == 3 for i in range(0, 360, 3))
+    assert len({re.sub(r"train\d+", "", source) for source, _ in pairs}) == 6  # each kind is drawn now and then
+    assert list(problem.pairs("train", own_trees)) == pairs
+    assert len(list(problem.pairs("dev", own_trees))) == 6
+    many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
+    assert len(many) == 6 * 120  # as many as there are
+    with pytest.raises(ValueError, match=r"--fragments must be 0 or more\. Received: -1\."):
+        registry.problem("wsj_parsing", fragments=-1)
 
 
 @pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
@@ -253,142 +235,3 @@ def test_grammar_parsing():
 def test_grammar_parsing_reads_the_same_trees_as_the_grammar():
     trees = registry.problem("grammar_parsing", train_size=20).trees("train", None)
     assert [format_tree(t) for t in trees] == [f"(TOP {s.tree})" for s in grammar.sentences("train", 20)]
-
-
-# data
-
-
-def datagen(data, *flags):
-    return t2t_datagen.main([f"--data_dir={data}", "--num_processes=1", *flags])
-
-
-def test_data_of_the_treebank(treebank, tmp_path, capsys):
-    command = ["--problem=wsj_parsing", f"--tmp_dir={treebank}", "--vocab_size=320"]
-    assert datagen(tmp_path / "data", *command) == 0
-    assert re.search(r"vocabulary  320 pieces\n  train +80 pairs, ", capsys.readouterr().out)
-
-    dataset = open_dataset(tmp_path / "data", "wsj_parsing")
-    manifest = dataset.manifest
-    assert manifest["task"] == "parsing"
-    # section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input
-    assert dataset.decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
-    assert manifest["options"]["linearisation"] == "normalised"
-    assert [entry["file"] for entry in manifest["made_from"]][-1] == "wsj_2399.mrg"
-    store = dataset.store("test")
-    assert store.source_text() == [filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"]
-    target = store.targets([0], int(store.target_lengths[0]))[0]
-    assert dataset.encoder.decode(target) == store.target_text()[0] == WRITTEN["normalised"]
-    pieces = [piece.removeprefix("▁") for piece in dataset.encoder.pieces(target)]
-    assert [piece for piece in pieces if piece[0] in "()"] == re.findall(r"[()]\w+", WRITTEN["normalised"])
-
-    before = contents(tmp_path / "data")
-    assert datagen(tmp_path / "data", *command) == 0
-    assert "already complete, nothing to do" in capsys.readouterr().out
-    assert datagen(tmp_path / "data", *command, "--linearisation=tags") == 1
-    assert "linearisation was normalised, now tags." in capsys.readouterr().err
-    assert contents(tmp_path / "data") == before
-
-
-def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
-    extra = tmp_path / "extra.trees"
-    extra.write_text(filled(RAW, "x1"))
-    command = ["--problem=wsj_parsing_semi", f"--tmp_dir={own_trees}", "--vocab_size=330", "--linearisation=t2t"]
-    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
-    assert re.search(r"train +121 pairs", capsys.readouterr().out)
-    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
-    assert "already complete" in capsys.readouterr().out
-    extra.write_text(filled(RAW, "x2"))
-    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 1
-    assert f"{extra} is not the extra.trees it was made from" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("linearisation", WRITTEN)
-def test_brackets_are_single_pieces(linearisation, tmp_path, monkeypatch):
-    monkeypatch.setattr(grammar, "DEV_SIZE", 20)
-    monkeypatch.setattr(grammar, "TEST_SIZE", 20)
-    command = ["--problem=grammar_parsing", "--train_size=400", "--vocab_size=420", f"--linearisation={linearisation}"]
-    assert datagen(tmp_path, *command) == 0
-    dataset = open_dataset(tmp_path, "grammar_parsing")
-    symbols = registry.problem("grammar_parsing", train_size=400, linearisation=linearisation).symbols(None)
-    assert len(symbols) == (12 if linearisation == "t2t" else 24)  # the grammar has 4 kinds of clause and 8 of phrase
-    for symbol in symbols:
-        assert dataset.encoder.pieces(dataset.encoder.encode(f"{symbol} {symbol}")) == [f"▁{symbol}"] * 2
-    store = dataset.store("dev")
-    for row, (source, target) in enumerate(zip(store.source_text(), store.target_text(), strict=True)):
-        for text, side in ((source, store.sources([row], 100)), (target, store.targets([row], 100))):
-            assert dataset.encoder.decode(side[0]) == text
-        assert store.target_lengths[row] <= 2 * len(target.split())
-
-
-def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
-    flags = ["--problem=wsj_parsing", f"--tmp_dir={own_trees}"]
-    assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
-    told = capsys.readouterr().err
-    assert re.search(r"at least \d+ for this text: 259 ids are marks and bytes, 8 symbols, and each character", told)
-    assert not (tmp_path / "data" / "wsj_parsing").exists()
-
-
-@pytest.mark.parametrize(
-    ("split", "bad", "message"),
-    [
-        ("train", "(TOP (NN cat)", "every bracket must be closed."),
-        ("dev", "(TOP (NN cat)))", "every ) must close a bracket."),
-        ("test", "(TOP (NP the cat))", "each word has a tag and a bracket of its own"),
-    ],
-)
-def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
-    file = own_trees / f"{split}.trees"
-    file.write_text(file.read_text() + f"\n\n{bad}\n")
-    line = {"train": 120, "dev": 6, "test": 4}[split] + 3
-
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
-
-    told = capsys.readouterr().err
-    assert f"{file}, line {line}: {message}" in told
-    assert "Traceback" not in told
-    assert not (tmp_path / "data").exists()
-
-
-def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):
-    (own_trees / "dev.trees").write_text("( (S (NP-SBJ (-NONE- *)) ) )\n")
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
-    assert "wsj_parsing needs at least one pair in dev. Received: 0 pairs." in capsys.readouterr().err
-
-
-def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
-    assert datagen(tmp_path / "data", "--problem=wsj_parsing_rev", f"--tmp_dir={own_trees}", "--vocab_size=330") == 0
-    manifest = json.loads((tmp_path / "data" / "wsj_parsing" / "manifest.json").read_text())
-    assert manifest["options"] == {
-        "vocab_size": 330,
-        "max_length": 0,
-        "max_length_ratio": 0.0,
-        "linearisation": "normalised",
-    }
-    assert [entry["file"] for entry in manifest["made_from"]] == ["train.trees", "dev.trees", "test.trees"]
-    dataset = open_dataset(tmp_path / "data", "wsj_parsing_rev")
-    assert dataset.store("dev").source_text()[0] == WRITTEN["normalised"]
-    assert dataset.store("dev").target_text()[0] == filled(WORDS, "dev0")
-
-
-# the paper's models
-
-
-def test_hparam_sets_are_the_papers():
-    """Section 6.3: 4 layers, d_model 1024, 16K and 32K tokens; dropout and learning rate chosen on section 22."""
-    base, parser = registry.hparams("transformer_base"), registry.hparams("transformer_parsing_wsj")
-    semi = registry.hparams("transformer_parsing_semi")
-    changes = {name: here for name, (here, _) in parser.diff(base).items()}
-    assert (changes.pop("num_hidden_layers"), changes.pop("hidden_size")) == (4, 1024)
-    assert set(changes) == {"layer_prepostprocess_dropout", "attention_dropout", "max_length"}  # else "unchanged"
-    assert (parser.num_heads, parser.filter_size) == (8, 2048)
-    assert set(semi.diff(parser)) == {"layer_prepostprocess_dropout", "attention_dropout"}
-    assert registry.problem("wsj_parsing").vocab_size == 16_000
-    assert registry.problem("wsj_parsing_semi").vocab_size == 32_000
-
-
-def test_dropouts_are_tensor2tensors(shared):
-    theirs = json.loads((shared / "t2t" / "hparams.json").read_text())
-    names = ("layer_prepostprocess_dropout", "attention_dropout", "max_length")
-    for ours, name in (("wsj", "transformer_parsing_base"), ("semi", "transformer_parsing_big")):
-        hparams = registry.hparams(f"transformer_parsing_{ours}")
-        assert {n: getattr(hparams, n) for n in names} == {n: theirs[name][n] for n in names}

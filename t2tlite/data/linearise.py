@@ -15,7 +15,7 @@ import dataclasses
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from t2tlite.data.trees import EMPTY_TAG, ROOT, Tree
 
@@ -52,47 +52,46 @@ class Restored:
     tree: Tree
     repairs: Counter[str]
 
+    @property
+    def misaligned(self) -> int:
+        """How many words and tags of the sequence are not those of the sentence."""
+        return sum(self.repairs[name] for name in ("missing_tag", "surplus_tag", "changed_tag", "changed_word"))
 
-def linearise(tree: Tree, tags: str = "normalised", anchors: Collection[str] = ()) -> str:
+
+def linearise(tree: Tree, tags: str = "normalised") -> str:
     """A cleaned tree as tokens separated by one space: `(S (NP XX XX )NP (VP XX )VP . )S`.
 
     Args:
         tree: with a TOP root, which is not written (see `trees.clean_tree`).
-        tags: "normalised" writes XX for each part-of-speech tag outside PUNCTUATION_TAGS; "kept" writes all of them.
-        anchors: words that stand for themselves, where their tag is not one of PUNCTUATION_TAGS; each one `is_word`.
-            With "The", the tree above is `(S (NP The XX )NP (VP XX )VP . )S`.
+        tags: what stands for a word whose tag is not one of PUNCTUATION_TAGS: "normalised" XX, "kept" its tag, "words"
+            the word itself, `(S (NP The cat )NP (VP sat )VP . )S`. Punctuation is always written as its tag.
 
     Raises:
-        ValueError: the root is not TOP, or `tags` is neither of the two.
+        ValueError: the root is not TOP, or `tags` is none of the three.
     """
     if tree.label != ROOT or tree.is_preterminal:
         raise ValueError(
             f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. Pass it through clean_tree first."
         )
-    if tags not in ("normalised", "kept"):
-        raise ValueError(f'tags must be "normalised" or "kept". Received: {tags!r}.')
+    if tags not in ("normalised", "kept", "words"):
+        raise ValueError(f'tags must be "normalised", "kept" or "words". Received: {tags!r}.')
     words = iter(tree.words())
     tokens = []
     for kind, label in _events(tree)[1:-1]:
         if kind == TAG:
-            word = next(words)
-            if label in PUNCTUATION_TAGS:
-                tokens.append(label)
-            elif word in anchors:
-                tokens.append(word)
-            else:
-                tokens.append(label if tags == "kept" else NORMALISED_TAG)
+            written = {"normalised": NORMALISED_TAG, "kept": label, "words": next(words)}[tags]
+            tokens.append(label if label in PUNCTUATION_TAGS else written)
         else:
             tokens.append(("(" if kind == OPEN else ")") + label)
     return " ".join(tokens)
 
 
-def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
+def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = "normalised") -> Restored:
     """The tree that a decoded sequence stands for, over exactly the given words, under TOP.
 
     The text may be anything. Each token `(NP` opens a constituent, `)NP` closes it, and every other token is the tag of
-    the next word, or the word itself (see `is_word`). Where that gives no tree, these rules apply, and `repairs` counts
-    how often, by name.
+    the next word; with tags="words" it is the word itself, and what follows of tags holds of words. Where that gives no
+    tree, these rules apply, and `repairs` counts how often, by name.
 
     First the brackets:
 
@@ -110,7 +109,7 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
         and no tag at all, the words lie flat under TOP.
     changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
         on another word, tells that tags and words are out of step. With `fit_tags=False` no tag is evidence.
-    changed_word: a word in the place of a tag is not that of the sentence. It gets the tag XX, as the right one does.
+    changed_word: with tags="words", another word than the sentence's; that costs 1 as well.
 
     Of alignments that cost the same, that one is taken which leaves out the tags and words farthest from punctuation
     and the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose
@@ -126,6 +125,7 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
         text: the decoded sequence.
         words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as treebanks have them.
         fit_tags: False leaves all tags as they are, for sequences made of gold trees.
+        tags: as in `linearise`; only "words" makes a difference.
 
     Raises:
         ValueError: there is no word, or one is empty or holds white space.
@@ -140,12 +140,7 @@ def restore(text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
                 events.append((TAG, piece))
             elif len(piece) > 1:
                 events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
-    return _restored(events, words, repairs, fit_tags)
-
-
-def is_word(token: str) -> bool:
-    """Whether a token stands for a word rather than a tag: it has a small letter, or is I or A."""
-    return token != token.upper() or token in ("I", "A")
+    return _restored(events, words, repairs, fit_tags, tags == "words")
 
 
 def fitting_tag(word: str, tag: str) -> str:
@@ -221,7 +216,9 @@ def _events(tree: Tree) -> list[Event]:
     return events
 
 
-def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool) -> Restored:
+def _restored(
+    events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool, lexical: bool = False
+) -> Restored:
     """Applies the rules of `restore` to a sequence of events; `repairs` are those made so far."""
     words = [tree_word(word) for word in words]
     if not words:
@@ -232,7 +229,7 @@ def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], 
     places = [index for index, (kind, _) in enumerate(events) if kind == TAG]
 
     def fits(tag: str, word: str) -> bool:
-        if is_word(tag):
+        if lexical and tag not in PUNCTUATION_TAGS:
             return tag == word
         return not fit_tags or fitting_tag(word, tag) == tag
 
@@ -243,7 +240,7 @@ def _restored(events: list[Event], words: Sequence[str], repairs: Counter[str], 
     for word, number in zip(words, alignment, strict=True):
         here = here if number is None else number
         label = NO_TAG if number is None else events[places[number]][1]
-        if is_word(label):
+        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
             repairs["changed_word"] += label != word
             label = NORMALISED_TAG
         tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)

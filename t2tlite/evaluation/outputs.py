@@ -58,7 +58,7 @@ def score_outputs(
         "complete match": score.complete_match,
         "unscored sentences": score.errors + score.skipped,
     }
-    if _linearisation(manifest) != "normalised":  # otherwise nearly all tags are XX
+    if _linearisation(manifest) in ("tags", "t2t"):  # otherwise nearly all tags are XX
         scores["tagging accuracy"] = score.tagging_accuracy
     return OutputScore("F1", scores, EVALB_SIGNATURE)
 
@@ -77,8 +77,29 @@ def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fi
         words: of the sentence; at least one.
         fit_tags: correct tags of punctuation; False for gold trees.
     """
-    form = t2t_restore if _linearisation(manifest) == "t2t" else restore
-    return form(sequence, words, fit_tags)
+    linearisation = _linearisation(manifest)
+    if linearisation == "t2t":
+        return t2t_restore(sequence, words, fit_tags)
+    return restore(sequence, words, fit_tags, "words" if linearisation == "words" else "normalised")
+
+
+def rank_parses(
+    manifest: Mapping[str, Any], sequences: Sequence[str], words: Sequence[str]
+) -> list[tuple[int, Restored]]:
+    """The trees of a sentence's decoded sequences, those first whose words and tags are most nearly the sentence's.
+
+    A sequence that leaves words out is often more probable than one that deals with all of them.
+
+    Args:
+        manifest: of a parsing problem.
+        sequences: as decoded, the most probable one first; that order stays among equals.
+        words: of the sentence; at least one.
+
+    Returns:
+        (place in `sequences`, tree) of each.
+    """
+    trees = [(number, to_tree(manifest, sequence, words)) for number, sequence in enumerate(sequences)]
+    return sorted(trees, key=lambda tree: tree[1].misaligned)
 
 
 def _linearisation(manifest: Mapping[str, Any]) -> str:
