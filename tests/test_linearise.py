@@ -57,7 +57,7 @@ def test_linearise_needs_a_clean_root_and_a_known_way_with_tags():
         linearise(parse_tree("(S (NN a))"))
     with pytest.raises(ValueError, match=r"A tree with a TOP root is required"):
         linearise(parse_tree("(TOP a)"))
-    with pytest.raises(ValueError, match=r'tags must be "normalised", "kept" or "words"\. Received: 'all''):
+    with pytest.raises(ValueError, match=r"must be \"normalised\", \"kept\" or \"words\"\. Received: 'all'"):
         linearise(parse_tree(CAT), "all")
 
 
