@@ -32,7 +32,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tqdm import tqdm
 
@@ -189,8 +189,8 @@ def _speed(model: Translator, found: Sequence[Sequence[Decoded]], seconds: float
     rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
     lines = [f"{len(found):,} sentences in {seconds:.1f} s, {rates}"]
     if model.is_parser:
-        kinds = sum((decoded.repairs for decoded in best), Counter())
-        count = sum(bool(decoded.repairs) for decoded in best)
+        repairs = [cast("Parse", decoded).repairs for decoded in best]
+        kinds, count = sum(repairs, Counter()), sum(map(bool, repairs))
         told = ", ".join(f"{name} {times:,}" for name, times in kinds.most_common())
         lines.append(f"Sequences repaired to make trees: {count:,} of {len(best):,}" + (f" ({told})" if told else ""))
     return "\n".join(lines)
