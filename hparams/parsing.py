@@ -42,9 +42,9 @@ def transformer_parsing_semi() -> HParams:
 def transformer_parsing_small() -> HParams:
     """For some ten thousand trees on a processor: 256 wide, 4 encoder and 2 decoder layers, pre-norm, small batches.
 
-    Made for problem wsj_parsing with --linearisation=words --fragments=2 --vocab_size=4000. Trained on GUM's 10,224 trees,
-    37 minutes on one core, it reaches F1 69.3 on GUM's test (beam 8, 5 checkpoints averaged); the README has the commands.
-    Pre-norm and small batches learn in far fewer minutes here than the paper's post-norm.
+    Made for problem wsj_parsing with --linearisation=words --fragments=2 --vocab_size=4000. Trained on GUM's 10,224
+    trees, 37 minutes on one core, it reaches F1 69.3 on GUM's test (beam 8, 5 checkpoints averaged); the README has the
+    commands. Pre-norm and small batches learn in far fewer minutes here than the paper's post-norm.
     """
     return dataclasses.replace(
         transformer_base(),

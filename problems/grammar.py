@@ -86,14 +86,18 @@ def sentences(split: str, size: int, seed: int = SEED) -> Iterator[GrammarSenten
         yield sentence
 
 
+def check_train_size(train_size: int) -> None:
+    """Raises ValueError where no training sentence is asked for."""
+    if train_size < 1:
+        raise ValueError(f"train_size must be at least 1. Received: {train_size}. Ask for more training pairs.")
+
+
 def split_sentences(split: str, train_size: int) -> Iterator[GrammarSentence]:
     """The sentences of a split: `train_size` of train, 500 each of dev and test.
 
     Raises:
-        ValueError: there is no such split, or no training sentence is asked for.
+        ValueError: there is no such split.
     """
-    if train_size < 1:
-        raise ValueError(f"train_size must be at least 1. Received: {train_size}. Ask for more training pairs.")
     sizes = {"train": train_size, "dev": DEV_SIZE, "test": TEST_SIZE}
     if split not in sizes:
         raise ValueError(f"split must be one of {', '.join(sizes)}. Received: {split!r}.")
@@ -111,6 +115,9 @@ class GrammarProblem(Problem):
     vocab_size: int = 2000
     train_size: int = 40000
 
+    def __post_init__(self) -> None:
+        check_train_size(self.train_size)
+
     def pair(self, sentence: GrammarSentence) -> tuple[str, str]:
         """Source and target of a sentence."""
         raise NotImplementedError
@@ -119,7 +126,7 @@ class GrammarProblem(Problem):
         """Yields (source, target) of a split; nothing is read from `tmp_dir`.
 
         Raises:
-            ValueError: there is no such split, or `train_size` is below 1.
+            ValueError: there is no such split.
         """
         return map(self.pair, split_sentences(split, self.train_size))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.data.trees import Tree, clean_tree, parse_tree
-from t2tlite.problems.grammar import split_sentences
+from t2tlite.problems.grammar import check_train_size, split_sentences
 from t2tlite.problems.wsj_parsing import ParsingProblem
 
 
@@ -23,6 +23,10 @@ class GrammarParsing(ParsingProblem):
 
     vocab_size: int = 2000
     train_size: int = 40000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_train_size(self.train_size)
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the trees of a split; nothing is read from `tmp_dir`."""

@@ -126,7 +126,8 @@ class Translator:
         rows = [[tree_word(word) for word in sentence.split()] for sentence in sentences]
         beam = dataclasses.replace(options, return_beams=options.beam_size)
         found = self.translate_n_best([" ".join(words) for words in rows], beam, done)
-        return [self._parses(n_best, words)[: options.return_beams] for words, n_best in zip(rows, found, strict=True)]
+        wanted = options.return_beams
+        return [self._parses(n_best, words, wanted) for words, n_best in zip(rows, found, strict=True)]
 
     @property
     def is_parser(self) -> bool:
@@ -216,10 +217,10 @@ class Translator:
                 )
         return encoded
 
-    def _parses(self, decoded: list[Translation], words: list[str]) -> list[Parse]:
+    def _parses(self, decoded: list[Translation], words: list[str], wanted: int) -> list[Parse]:
         if not words:
             return [Parse(None, one.score, Counter(), one.text) for one in decoded]
-        ranked = rank_parses(self.manifest, [one.text for one in decoded], words)
+        ranked = rank_parses(self.manifest, [one.text for one in decoded], words, wanted)
         return [Parse(tree.tree, decoded[i].score, tree.repairs, decoded[i].text) for i, tree in ranked]
 
     def _text(self, ids: list[int]) -> str:

@@ -77,6 +77,8 @@ def test_gold_sequences_keep_their_brackets(shared):
 def test_the_parse_that_fits_the_words_comes_first():
     manifest = {"options": {"linearisation": "words"}}
     sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
-    ranked = rank_parses(manifest, sequences, CAT_WORDS)
+    ranked = rank_parses(manifest, sequences, CAT_WORDS, wanted=4)
     assert [place for place, _ in ranked] == [2, 3, 0, 1]
     assert [tree.misaligned for _, tree in ranked] == [0, 0, 5, 5]
+    assert [place for place, _ in rank_parses(manifest, sequences, CAT_WORDS)] == [2]
+    assert [place for place, _ in rank_parses(manifest, sequences, CAT_WORDS, wanted=3)] == [2, 3, 0]

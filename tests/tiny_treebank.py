@@ -22,6 +22,7 @@ CLEAN = (
 WRITTEN = {
     "normalised": "(S (NP XX XX )NP (VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP . )S",
     "tags": "(S (NP DT NN )NP (VP VBD (VP VBN (PP IN (NP DT NN )NP )PP )VP )VP . )S",
+    "words": "(S (NP The {noun} )NP (VP was (VP seen (PP in (NP the {place} )NP )PP )VP )VP . )S",
     "t2t": "S NP DT NN /NP VP VBD VP VBN PP IN NP DT NN /NP /PP /VP /VP . /S",
 }
 SYMBOLS = (

@@ -84,7 +84,7 @@ def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fi
 
 
 def rank_parses(
-    manifest: Mapping[str, Any], sequences: Sequence[str], words: Sequence[str]
+    manifest: Mapping[str, Any], sequences: Sequence[str], words: Sequence[str], wanted: int = 1
 ) -> list[tuple[int, Restored]]:
     """The trees of a sentence's decoded sequences, those first whose words and tags are most nearly the sentence's.
 
@@ -94,12 +94,19 @@ def rank_parses(
         manifest: of a parsing problem.
         sequences: as decoded, the most probable one first; that order stays among equals.
         words: of the sentence; at least one.
+        wanted: how many to return at most.
 
     Returns:
         (place in `sequences`, tree) of each.
     """
-    trees = [(number, to_tree(manifest, sequence, words)) for number, sequence in enumerate(sequences)]
-    return sorted(trees, key=lambda tree: tree[1].misaligned)
+    trees: list[tuple[int, Restored]] = []
+    fitting = 0
+    for number, sequence in enumerate(sequences):
+        trees.append((number, to_tree(manifest, sequence, words)))
+        fitting += not trees[-1][1].misaligned
+        if fitting == wanted:  # none of the rest comes before these, and making trees takes time
+            break
+    return sorted(trees, key=lambda tree: tree[1].misaligned)[:wanted]
 
 
 def _linearisation(manifest: Mapping[str, Any]) -> str:
