@@ -287,7 +287,7 @@ def _plot(lines: Sequence[Line], problem: str, path: Path) -> None:
         ("the paper sees no difference", {"marker": "o", "color": NEITHER}),
     ):
         axes[0].plot([], [], linestyle="", label=label, **style)
-    figure.legend(loc="outside upper center", ncols=4)
+    figure.legend(loc="outside upper center", ncols=4, fontsize="small")
     with atomic_file(path) as file:
         figure.savefig(file, format="png", dpi=120)
 
