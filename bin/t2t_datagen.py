@@ -10,6 +10,9 @@ Your own files, line by line translations of each other, plain text or .gz:
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:
   t2t-datagen --problem=wmt_ende --data_dir=data --tmp_dir=raw
 
+Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
+  t2t-datagen --problem=wsj_parsing --data_dir=data --tmp_dir=treebank
+
 The data lies in DATA_DIR/PROBLEM; the problem and its PROBLEM_rev share it. The text is checked before anything is
 written. A run that was interrupted goes on when the same command is given again; complete data is left alone.
 Next: t2t-trainer --problem=PROBLEM --data_dir=DATA_DIR --hparams_set=transformer_base --output_dir=RUN.
