@@ -49,7 +49,11 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     # folders
     "data_dir": (str, None, "Folder of the data that t2t-datagen makes; each problem has its own folder in it."),
     "tmp_dir": (str, None, "Folder of raw files: where downloads go, and where files you already have are looked for."),
-    "output_dir": (str, None, "Folder of one run: hparams, vocabulary, checkpoints, events. Made by t2t-trainer; t2t-table3 makes one of runs."),
+    "output_dir": (
+        str,
+        None,
+        "Folder of one run: hparams, vocabulary, checkpoints, events. Made by t2t-trainer; t2t-table3 makes one of runs.",
+    ),
     # making data
     "generate_data": (bool, False, "Make the data first, as t2t-datagen does; nothing happens where it is complete."),
     "num_processes": (int, None, "Processes that encode text; by default one for each processor core."),
