@@ -52,7 +52,7 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "output_dir": (
         str,
         None,
-        "Folder of one run: hparams, vocabulary, checkpoints, events. Made by t2t-trainer; t2t-table3 makes one of runs.",
+        "Folder of one run: hparams, vocabulary, checkpoints, events. t2t-trainer makes it, t2t-table3 many in one.",
     ),
     # making data
     "generate_data": (bool, False, "Make the data first, as t2t-datagen does; nothing happens where it is complete."),
