@@ -81,7 +81,7 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
         str,
         None,
         "Parsing problems, how trees are written: normalised (the default: parts of speech as XX), tags (as they are), "
-        "words (instead of tags; learns from few trees) or t2t (tensor2tensor's form).",
+        "words (instead of tags; suits few trees) or t2t (tensor2tensor's form).",
     ),
     "fragments": (int, None, "Parsing problems: constituents of each tree to train on besides; 0, the default: none."),
     "extra_trees": (list, None, "wsj_parsing_semi: files of automatically parsed trees to train on besides."),
