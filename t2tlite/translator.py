@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.data.linearise import tree_word
+from t2tlite.data.restore import tree_word
 from t2tlite.data.text_encoder import EOS, SentencePieceEncoder
 from t2tlite.data.trees import Tree, format_tree
 from t2tlite.decoding.decode import Decoder
@@ -40,7 +40,7 @@ class Parse(NamedTuple):
 
     tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
     score: float  # log-probability / length penalty
-    repairs: Counter[str]  # what had to be done to make a tree of the sequence (data/linearise.py); empty for most
+    repairs: Counter[str]  # what had to be done to make a tree of the sequence (data/restore.py); empty for most
     sequence: str  # as it was decoded
 
     @property

@@ -59,6 +59,7 @@ LIGHT = [
     "t2tlite.data.token_store",
     "t2tlite.data.trees",
     "t2tlite.data.linearise",
+    "t2tlite.data.restore",
     "t2tlite.evaluation.bleu",
     "t2tlite.evaluation.parsing",
     "t2tlite.evaluation.compound_split",

@@ -9,16 +9,8 @@ from collections import Counter
 
 import pytest
 
-from t2tlite.data.linearise import (
-    PUNCTUATION_TAGS,
-    PUNCTUATION_WORDS,
-    SYMBOL_TAGS,
-    fitting_tag,
-    linearise,
-    restore,
-    t2t_linearise,
-    t2t_restore,
-)
+from t2tlite.data.linearise import PUNCTUATION_TAGS, linearise, t2t_linearise
+from t2tlite.data.restore import PUNCTUATION_WORDS, SYMBOL_TAGS, fitting_tag, restore, t2t_restore
 from t2tlite.data.trees import Tree, format_tree, parse_tree, read_trees
 from t2tlite.evaluation.parsing import evalb
 

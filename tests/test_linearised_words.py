@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from t2tlite.data.linearise import linearise, restore
+from t2tlite.data.linearise import linearise
+from t2tlite.data.restore import restore
 from t2tlite.data.trees import format_tree, parse_tree, read_trees
 from t2tlite.evaluation.outputs import rank_parses
 from t2tlite.evaluation.parsing import evalb

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from t2tlite.data.linearise import Restored, restore, t2t_restore
+from t2tlite.data.restore import Restored, restore, t2t_restore
 from t2tlite.evaluation.bleu import corpus_bleu
 from t2tlite.evaluation.parsing import evalb
 
@@ -69,7 +69,7 @@ def is_parsing(manifest: Mapping[str, Any]) -> bool:
 
 
 def to_tree(manifest: Mapping[str, Any], sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
-    """The tree of a linearised sequence over the given words; `data.linearise.restore` says by which rules.
+    """The tree of a linearised sequence over the given words; `data.restore.restore` says by which rules.
 
     Args:
         manifest: of a parsing problem.
