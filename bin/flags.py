@@ -176,16 +176,20 @@ def run_command(
     """
     program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
     argv = sys.argv[1:] if argv is None else list(argv)
-    if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
-        print(help_text(doc, names))
-        return 0
+    args = Args()
     try:
+        if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
+            print(help_text(doc, names), flush=True)
+            return 0
         args = parse(names, argv)
         if "verbosity" in names and not getattr(args, "registry_help", False):
             import_tensorflow(args.verbosity)
         run(args)
     except absl_flags.Error as error:
         return _fail(program, f"{error} --help lists the flags.")
+    except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
     except (ValueError, OSError, ArithmeticError, CommandError) as error:
         if getattr(args, "verbosity", "") == "debug":
             raise

@@ -234,3 +234,13 @@ def test_as_a_process_of_its_own(tmp_path):
     assert done.stdout.startswith(t2t_datagen.__doc__.strip())
     for name in t2t_datagen.FLAGS:
         assert f"{name}\n" in done.stdout
+
+
+def test_a_reader_that_has_enough_is_no_mistake():
+    """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
+    code = "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
+    command = [sys.executable, "-c", code, "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + 13  # SIGPIPE
