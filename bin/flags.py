@@ -58,6 +58,17 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "generate_data": (bool, False, "Make the data first, as t2t-datagen does; nothing happens where it is complete."),
     "num_processes": (int, None, "Processes that encode text; by default one for each processor core."),
     "vocab_size": (int, None, "Pieces in the vocabulary that source and target share; by default the problem's."),
+    "vocab_type": (
+        str,
+        None,
+        "Kind of vocabulary to learn: sentencepiece (the default) or subwords, tensor2tensor's, of about vocab_size.",
+    ),
+    "vocab_file": (
+        list,
+        None,
+        "Vocabulary to use instead of learning one: a .model or .subwords file, or source's and target's, "
+        "comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+    ),
     "max_length": (
         int,
         None,
@@ -99,10 +110,23 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "keep_checkpoint_max": (int, 20, "Checkpoints kept, the newest; the best by dev is kept besides."),
     "worker_gpu": (int, None, "Number of GPUs to use; by default all there are, or the processor where there is none."),
     "random_seed": (int, 1, "Seed of initial weights, batch order and dropout."),
-    "warm_start_from": (str, None, "Run folder or checkpoint whose weights a new run starts from."),
+    "warm_start_from": (
+        str,
+        None,
+        "Run folder or checkpoint whose weights a new run starts from; without --hparams_set, with its hparams.",
+    ),
     "rows": (list, None, "t2t-table3: rows and groups (A to E) of Table 3, comma-separated; by default all but big."),
     "seeds": (list, "1", "t2t-table3: run each row once for each of these seeds, comma-separated."),
     "dry_run": (bool, False, "t2t-table3: train no row; print sizes and costs, and hours by a few timed steps."),
+    # importing
+    "t2t_checkpoint": (str, None, "tensor2tensor's run folder, or one of its checkpoints, DIR/model.ckpt-N."),
+    "t2t_vocab": (list, None, "Its .subwords vocabulary; or source's and target's, comma-separated."),
+    "t2t_hparams": (str, None, "Its hparams.json; by default the one beside the checkpoint, or above."),
+    "target_space_id": (
+        int,
+        None,
+        "Row of the target space embedding; by default the one that training moved, where the checkpoint tells, or 0.",
+    ),
     # decoding
     "checkpoint_path": (str, None, "Checkpoint to use, RUN/model.ckpt-N; by default the newest of the run."),
     "decode_hparams": (str, "", "How to decode: beam_size=4,alpha=0.6,extra_length=50,batch_size=...,return_beams=..."),
@@ -140,10 +164,11 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
 }
 
 # What each problem's options are called on the command line; given ones go to registry.problem(name, **options).
-PROBLEM_OPTIONS = ("vocab_size", "max_length", "max_length_ratio", "train_source", "train_target", "dev_source",
-                   "dev_target", "test_source", "test_target", "source_language", "target_language",
-                   "train_size", "linearisation", "fragments",
-                   "extra_trees")  # fmt: skip
+PROBLEM_OPTIONS = (
+    *("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio"),
+    *("train_source", "train_target", "dev_source", "dev_target", "test_source", "test_target"),
+    *("source_language", "target_language", "train_size", "linearisation", "fragments", "extra_trees"),
+)
 
 
 class CommandError(Exception):
@@ -240,6 +265,13 @@ def problem_options(args: Args) -> dict[str, Any]:
     """The problem options given on the command line."""
     given = {name: getattr(args, name, None) for name in PROBLEM_OPTIONS}
     return {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if v is not None}
+
+
+def recorded(program: str, args: Args) -> str:
+    """What a run's flags.txt notes: the flags that were given, or have a default, a line each."""
+    given = {name: value for name, value in vars(args).items() if value not in (None, "") and value is not False}
+    lines = [f"--{name}={','.join(v) if isinstance(v, list) else v}" for name, v in given.items()]
+    return "\n".join([program, *lines]) + "\n"
 
 
 def require(args: Args, *names: str) -> None:

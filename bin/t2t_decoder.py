@@ -18,6 +18,10 @@ source; batch_size is in source tokens; return_beams=3 writes the three best of 
 "line ||| translation ||| score", lines counted from 0 as Moses does. The newest checkpoint of the run is used;
 --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another.
 
+A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
+extra_length is counted from the longest source of a batch, hypotheses without an end mark keep their log-probability
+as score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a token.
+
 A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one a line;
 --split scores them as EVALB does. What had to be repaired to make trees of the decoded sequences is counted. A split's
 scores also go to RUN/decodes/SPLIT.STEP.json, for t2t-report.
@@ -111,13 +115,14 @@ def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args:
     score = score_outputs(model.manifest, sources, references, [d.sequence for d in best])
     for i in _spread(len(sources), SHOWN):
         rows = {"source": sources[i], "translation": best[i].text, "reference": references[i]}
-        if model.is_parser:
+        if _parses(model, options):
             gold = to_tree(model.manifest, references[i], sources[i].split(), fit_tags=False).tree
             rows = {"source": sources[i], "parse": best[i].text, "gold": format_tree(gold)}
         print("".join(f"{label:<11}  {text}\n" for label, text in rows.items()))
     print(f"{score} on {args.split} ({len(sources):,} sentences)\n{score.signature}")
     print(_speed(model, found, seconds))
-    print(f"Run {folder}, checkpoint {model.checkpoint}, {'trees' if model.is_parser else 'translations'} {target}")
+    kind = "trees" if _parses(model, options) else "sequences" if model.is_parser else "translations"
+    print(f"Run {folder}, checkpoint {model.checkpoint}, {kind} {target}")
     outcome = {
         "split": args.split,
         "step": model.step,
@@ -132,11 +137,16 @@ def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args:
 
 
 def _decode(model: Translator, lines: Sequence[str], options: DecodeHParams) -> tuple[list[list[Decoded]], float]:
-    decode: Callable[..., Any] = model.parse_n_best if model.is_parser else model.translate_n_best
+    decode: Callable[..., Any] = model.parse_n_best if _parses(model, options) else model.translate_n_best
     start = time.monotonic()
     with _progress(sum(bool(line.strip()) for line in lines)) as bar:
         found = decode(lines, options, bar.update)
     return found, time.monotonic() - start
+
+
+def _parses(model: Translator, options: DecodeHParams) -> bool:
+    """Whether trees come out, rather than sequences as they are decoded."""
+    return model.is_parser and not options.t2t_rules
 
 
 def _interactive(model: Translator, options: DecodeHParams) -> None:
@@ -150,7 +160,7 @@ def _interactive(model: Translator, options: DecodeHParams) -> None:
         if not line.strip():
             return
         try:
-            found = (model.parse_n_best if model.is_parser else model.translate_n_best)([line], options)[0]
+            found = (model.parse_n_best if _parses(model, options) else model.translate_n_best)([line], options)[0]
         except ValueError as error:
             print(error)
             continue
@@ -184,11 +194,11 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
 
 def _speed(model: Translator, found: Sequence[Sequence[Decoded]], seconds: float) -> str:
     best = [n_best[0] for n_best in found]
-    tokens = sum(len(ids) + 1 for ids in model.encoder.encode_batch([decoded.sequence for decoded in best]))
+    tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch([decoded.sequence for decoded in best]))
     seconds = max(seconds, 1e-9)
     rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
     lines = [f"{len(found):,} sentences in {seconds:.1f} s, {rates}"]
-    if model.is_parser:
+    if best and hasattr(best[0], "repairs"):
         repairs = [cast("Parse", decoded).repairs for decoded in best]
         kinds, count = sum(repairs, Counter()), sum(map(bool, repairs))
         told = ", ".join(f"{name} {times:,}" for name, times in kinds.most_common())

@@ -29,6 +29,7 @@ from t2tlite import registry
 from t2tlite.bin import flags
 
 if TYPE_CHECKING:
+    from t2tlite.config import HParams
     from t2tlite.data.dataset import Dataset
 
 FLAGS = (
@@ -66,8 +67,8 @@ def run(args: flags.Args) -> None:
     if args.registry_help:
         print(registry.registry_help())
         return
-    flags.require(args, "hparams_set", "data_dir", "output_dir")
-    hparams = registry.hparams(args.hparams_set).override(args.hparams)
+    flags.require(args, "data_dir", "output_dir", *(() if args.warm_start_from else ("hparams_set",)))
+    hparams = _hparams(args).override(args.hparams)
     if args.generate_data:
         make_data(args)
     elif flags.problem_options(args):
@@ -92,8 +93,9 @@ def run(args: flags.Args) -> None:
     )
     folder = Path(args.output_dir).expanduser()
     dataset, strategy = open_data(args), make_strategy(args.worker_gpu)
+    command = flags.recorded("t2t-trainer", args)
     try:
-        evaluation = train_run(dataset, hparams, folder, schedule, strategy, args.eval_bleu, _command(args))
+        evaluation = train_run(dataset, hparams, folder, schedule, strategy, args.eval_bleu, command)
     except Interrupted as stop:
         raise flags.Stopped(str(stop), stop.signal_number) from None
     except tf.errors.ResourceExhaustedError as error:
@@ -108,6 +110,15 @@ def run(args: flags.Args) -> None:
         f"Trained {dataset.name}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, accuracy "
         f"{evaluation.accuracy:.4f}. The run lies in {folder}."
     )
+
+
+def _hparams(args: flags.Args) -> HParams:
+    """The named set, or those of the run to start from."""
+    if args.hparams_set:
+        return registry.hparams(args.hparams_set)
+    from t2tlite.runs import read_hparams, run_of
+
+    return read_hparams(run_of(args.warm_start_from))
 
 
 def make_data(args: flags.Args) -> None:
@@ -130,13 +141,6 @@ def open_data(args: flags.Args) -> Dataset:
         if args.problem:
             registry.problem(args.problem)
         raise FileNotFoundError(f"{error} Or add --generate_data to this command.") from error
-
-
-def _command(args: flags.Args) -> str:
-    """What flags.txt notes: the flags that were given, or have a default, a line each."""
-    given = {name: value for name, value in vars(args).items() if value not in (None, "") and value is not False}
-    lines = [f"--{name}={','.join(v) if isinstance(v, list) else v}" for name, v in given.items()]
-    return "\n".join(["t2t-trainer", *lines]) + "\n"
 
 
 def make_strategy(worker_gpu: int | None) -> Any:

@@ -5,8 +5,8 @@ weights and inside the feed-forward layers, twice the learning rate with twice t
 (beta2 0.997), all sines before all cosines, and a learned row, the target space, added to the source. The paper's
 models are tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
 
-Three things of tensor2tensor's are not fields. Its first update has rate 0, so that its schedule is one step behind.
-Its Adam leaves embedding rows alone that no token of a batch uses. Its embeddings lie in 16 shards. Number of steps:
+tensor2tensor cuts its embeddings into 16 shards, which only its checkpoints show; `t2t-import` joins them. Its Adam is
+a lazy one, but the gradient of an embedding is dense, so that plain Adam moves the same rows. Number of steps:
 tensor2tensor's sets have none; those here are the paper's.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from t2tlite.config import HParams
+from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.hparams.transformer import transformer_base
 from t2tlite.registry import register_hparams
 
@@ -34,6 +34,7 @@ def transformer_base_t2t() -> HParams:
         relu_dropout=0.1,
         pos="timing_halves",
         use_target_space_embedding=True,
+        learning_rate_schedule=T2T_SCHEDULE,  # formula (3), but the first update has rate 0
         learning_rate_constant=2.0,
         learning_rate_warmup_steps=8000,
         optimizer_adam_beta2=0.997,

@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from t2tlite.registry import did_you_mean
 
+T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # tensor2tensor's name of its schedule
+
 H = TypeVar("H", bound="_Checked")
 
 
@@ -120,6 +122,9 @@ class HParams(_Checked):
     length_bucket_step: float = _field(1.1, low=1.01, high=2.0)  # each boundary over the one before
 
     # The optimizer, section 5.3.
+    learning_rate_schedule: str = _field("noam", choices=("noam", T2T_SCHEDULE))
+    # ^ "noam" formula (3), whose first update is step 1; the other, tensor2tensor's, is formula (3) a step later: its
+    #   first update has rate 0
     learning_rate_constant: float = _field(1.0, low=1e-9)  # factor on formula (3)
     learning_rate_warmup_steps: int = _field(4000, low=1)  # optimizer steps
     optimizer_adam_beta1: float = _field(0.9, low=0.0, high=0.999999)
@@ -195,8 +200,23 @@ class DecodeHParams(_Checked):
     beam_size: int = _field(4, low=1, high=1024)  # hypotheses kept for each sentence; 1 is greedy
     alpha: float = _field(0.6, low=0.0, high=10.0)  # length penalty ((5 + length) / 6) ** alpha
     extra_length: int = _field(50, low=0)  # a translation has at most this many tokens more than its source
-    batch_size: int = _field(1024, low=1)  # source tokens, padding counted, decoded together
+    batch_size: int = _field(0, low=0)  # source tokens, padding counted, decoded together; 0 means 1,024
     return_beams: int = _field(1, low=1)  # n-best: this many translations of each sentence, with their scores
+    t2t_rules: bool = False
+    # ^ as tensor2tensor's decoder does it: batch_size counts sentences (0 means 32), batched by their number of words;
+    #   extra_length is counted from the longest source of a batch, end mark included; the score of a hypothesis without
+    #   an end mark is not penalised; what a parser decodes stays a sequence; white space at the ends does not count;
+    #   --score_file gives the mean negative log-probability of a token
+
+    @property
+    def sentences_together(self) -> int:
+        """Of t2t_rules: sentences in a batch."""
+        return self.batch_size or 32
+
+    @property
+    def tokens_together(self) -> int:
+        """Without t2t_rules: source tokens in a batch, padding counted."""
+        return self.batch_size or 1024
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,7 +2,7 @@
 
 RUN/hparams.json       the model and its training
 RUN/manifest.json      the problem's manifest, as the data directory had it, and the direction
-RUN/vocab.model        the vocabulary
+RUN/vocab.*            the vocabulary, or source's and target's
 RUN/flags.txt          the command line that trained it last
 RUN/environment.json   the versions and the device that trained it last
 RUN/cost.json          time and floating-point operations of training so far
@@ -29,7 +29,7 @@ from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.atomic_file import atomic_file, write_text
 from t2tlite.data.dataset import MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import file_sha256
-from t2tlite.data.text_encoder import open_encoder
+from t2tlite.data.encoders import open_encoders, same_vocabularies, vocabulary_entries
 from t2tlite.decoding.decode import Decoder
 from t2tlite.evaluation.outputs import OutputScore, is_parsing, rank_parses, score_outputs
 from t2tlite.models.transformer import Transformer, build_transformer
@@ -81,13 +81,13 @@ def train_run(
     write_text(folder / "flags.txt", command)
     write_text(folder / ENVIRONMENT, json.dumps(_environment(strategy), indent=2) + "\n")
     tf.keras.utils.set_random_seed(schedule.random_seed)
-    size = dataset.encoder.vocab_size
+    sizes = [encoder.vocab_size for encoder in dataset.encoders]
     score = _dev_score(dataset, hparams) if eval_bleu else None
     train_store = dataset.store("train")
     lengths = [float(side.mean()) for side in (train_store.source_lengths, train_store.target_lengths)]
     return train(
         strategy,
-        lambda: build_transformer(hparams, size, size),
+        lambda: build_transformer(hparams, *sizes),
         hparams,
         train_store,
         dataset.store("dev"),
@@ -95,16 +95,20 @@ def train_run(
         schedule,
         score,
         _dev_samples(dataset, hparams),
-        training_flops(hparams, size, *lengths) / sum(lengths),
+        training_flops(hparams, sizes[1], *lengths) / sum(lengths),
     )
 
 
 def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     """Makes a run directory, or checks that the one there can go on with these hparams and data."""
-    vocabulary = folder / dataset.vocabulary_path.name
     manifest = _run_manifest(dataset)
     if list_checkpoints(folder):  # otherwise nothing was learned, and all may change
-        before = read_hparams(folder)
+        old, before = read_manifest(folder), read_hparams(folder)
+        if "imported_from" in old:
+            raise ValueError(
+                f"A run must have its optimizer's state to be gone on with. Received: {folder}, imported without one. "
+                f"Use another --output_dir with --warm_start_from={folder}."
+            )
         changes = hparams.diff(before)
         if changes:
             told = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
@@ -119,9 +123,8 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
                     "another --output_dir, or the hparams of before."
                 )
             report(f"Changed hparams, from here on: {told}.")
-        old = read_manifest(folder)
-        same = (old["problem"], old["reverse"], old["vocabulary"]["sha256"])
-        if same != (manifest["problem"], manifest["reverse"], manifest["vocabulary"]["sha256"]):
+        same = old["problem"] == manifest["problem"] and old["reverse"] == manifest["reverse"]
+        if not same or not same_vocabularies(old, manifest):
             raise ValueError(
                 f"{folder} holds a run of another problem or vocabulary: {old['problem']}"
                 f"{'_rev' if old['reverse'] else ''}. Received: {dataset.name}. Use another --output_dir."
@@ -129,23 +132,31 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
     folder.mkdir(parents=True, exist_ok=True)
-    if not vocabulary.exists() or file_sha256(vocabulary) != manifest["vocabulary"]["sha256"]:
-        with atomic_file(vocabulary) as file:
-            file.write(dataset.vocabulary_path.read_bytes())
+    for entry in vocabulary_entries(manifest):
+        vocabulary = folder / entry["file"]
+        if not vocabulary.exists() or file_sha256(vocabulary) != entry["sha256"]:
+            with atomic_file(vocabulary) as file:
+                file.write((dataset.folder / entry["file"]).read_bytes())
     write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
     write_text(folder / HPARAMS, hparams.to_json())
 
 
 def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; says so where its run had another vocabulary."""
-    checkpoint = find_checkpoint(Path(path).expanduser(), path)
-    folder = Path(checkpoint).parent
-    for run in (folder, folder.parent):  # RUN, RUN/best or RUN/averaged
-        if (run / MANIFEST).is_file():
-            if read_manifest(run)["vocabulary"]["sha256"] != dataset.manifest["vocabulary"]["sha256"]:
-                report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
-            break
-    return checkpoint
+    run = run_of(path)
+    if (run / MANIFEST).is_file() and not same_vocabularies(read_manifest(run), dataset.manifest):
+        report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
+    return find_checkpoint(Path(path).expanduser(), path)
+
+
+def run_of(path: str | Path) -> Path:
+    """The run directory to which a checkpoint, or a folder of checkpoints such as RUN/best, belongs.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint.
+    """
+    folder = Path(find_checkpoint(Path(path).expanduser(), path)).parent
+    return folder if (folder / HPARAMS).is_file() else folder.parent
 
 
 def _dev_score(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], OutputScore]:
@@ -161,8 +172,8 @@ def _dev_score(dataset: Dataset, hparams: HParams) -> Callable[[Any, int], Outpu
     def score(model: Transformer, step: int) -> OutputScore:
         if not decoders:
             decoders.append(make_decoder(model, options, hparams))
-        found = decoders[0].decode(dataset.encoder.encode_batch(sources))
-        texts = [[dataset.encoder.decode(one.ids) for one in n_best] for n_best in found]
+        found = decoders[0].decode(dataset.source_encoder.encode_batch(sources))
+        texts = [[dataset.target_encoder.decode(one.ids) for one in n_best] for n_best in found]
         if is_parsing(manifest):
             best = [rank_parses(manifest, n, s.split())[0][0] for n, s in zip(texts, sources, strict=True)]
         else:
@@ -192,8 +203,8 @@ def _dev_samples(dataset: Dataset, hparams: HParams) -> Callable[[Any], list[tup
             # no XLA: compiling the search costs more than it gains here
             decoders.append(make_decoder(model, options, dataclasses.replace(hparams, jit_compile=False)))
         sources, references = store.source_text(), store.target_text()
-        found = decoders[0].decode(dataset.encoder.encode_batch([sources[i] for i in chosen]))
-        outputs = [dataset.encoder.decode(best[0].ids) for best in found]
+        found = decoders[0].decode(dataset.source_encoder.encode_batch([sources[i] for i in chosen]))
+        outputs = [dataset.target_encoder.decode(best[0].ids) for best in found]
         return [(sources[i], output, references[i]) for i, output in zip(chosen, outputs, strict=True)]
 
     return samples
@@ -250,7 +261,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         [manifest[name] for name in ("problem", "reverse", "data_dir", "decode_defaults")]
-        [manifest["vocabulary"][name] for name in ("file", "sha256")]
+        [entry[name] for entry in vocabulary_entries(manifest) for name in ("file", "sha256")]
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error!r}") from error
     return manifest
@@ -269,11 +280,18 @@ def run_dataset(folder: Path, data_dir: Path | None = None) -> Dataset:
     """
     manifest = read_manifest(folder)
     name = manifest["problem"] + ("_rev" if manifest["reverse"] else "")
+    if "imported_from" in manifest:
+        if data_dir is None:
+            raise FileNotFoundError(
+                f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
+                f"--vocab_file={folder / manifest['vocabulary']['file']}, and name its folder with --data_dir."
+            )
+        name = None  # any data of its vocabulary
     try:
         dataset = open_dataset(data_dir or Path(manifest["data_dir"]), name)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run lies now.") from error
-    if dataset.manifest["vocabulary"]["sha256"] != manifest["vocabulary"]["sha256"]:
+    if not same_vocabularies(dataset.manifest, manifest):
         raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
     return dataset
 
@@ -292,10 +310,10 @@ def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translat
     folder = Path(run)
     hparams, manifest = read_hparams(folder), read_manifest(folder)
     checkpoint = find_checkpoint(folder, checkpoint_path)
-    encoder = open_encoder(folder / manifest["vocabulary"]["file"])
-    model = build_transformer(hparams, encoder.vocab_size, encoder.vocab_size)
+    encoders = open_encoders(folder, manifest, manifest["reverse"])
+    model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
     restore_weights(model, checkpoint)
-    return Translator(model, encoder, hparams, manifest, checkpoint)
+    return Translator(model, encoders, hparams, manifest, checkpoint)
 
 
 def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
@@ -315,6 +333,6 @@ def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
             f"--n must be from 1 to the number of checkpoints in {folder}. Received: --n={count}, {len(paths)} "
             "checkpoints. Train on with a higher --keep_checkpoint_max, or average fewer."
         )
-    size = open_encoder(folder / manifest["vocabulary"]["file"]).vocab_size
-    model = build_transformer(hparams, size, size)
+    encoders = open_encoders(folder, manifest, manifest["reverse"])
+    model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
     return average_checkpoints(model, paths[-count:], folder / "averaged"), paths[-count:]

@@ -218,13 +218,14 @@ def dry_run(
     return (
         f"{table}\n\n{total * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
         f"decoding. FLOPs and memory are by formula, for each of {strategy.num_replicas_in_sync} replica(s); "
-        f"TensorFlow needs some memory besides. Vocabulary: {dataset.encoder.vocab_size:,} pieces (paper: 37,000).\n"
+        "TensorFlow needs some memory besides. "
+        f"Vocabulary: {dataset.target_encoder.vocab_size:,} pieces (paper: 37,000).\n"
     )
 
 
 def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
     """Median time of a training step on real batches, compilation left out: each batch is seen once before."""
-    store, vocabulary = dataset.store("train"), dataset.encoder.vocab_size
+    store, vocabulary = dataset.store("train"), dataset.target_encoder.vocab_size
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
     with strategy.scope():
         model = build_transformer(hparams, vocabulary, vocabulary)
@@ -260,7 +261,7 @@ def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
     train = dataset.manifest["splits"]["train"]
     lengths = [train[f"{side}_tokens"] / train["pairs"] for side in ("source", "target")]
     source, target = reversed(lengths) if dataset.reverse else lengths
-    return estimate(hparams, dataset.encoder.vocab_size, source, target)
+    return estimate(hparams, dataset.target_encoder.vocab_size, source, target)
 
 
 def forget_models() -> None:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.data.encoders import TextEncoder
 from t2tlite.data.restore import tree_word
-from t2tlite.data.text_encoder import EOS, SentencePieceEncoder
+from t2tlite.data.text_encoder import EOS
 from t2tlite.data.trees import Tree, format_tree
 from t2tlite.decoding.decode import Decoder
 from t2tlite.evaluation.outputs import is_parsing, rank_parses
@@ -53,10 +54,15 @@ class Translator:
     """A trained model with its vocabulary: text in, text out."""
 
     def __init__(
-        self, model: Transformer, encoder: SentencePieceEncoder, hparams: HParams, manifest: dict[str, Any], path: str
+        self,
+        model: Transformer,
+        encoders: tuple[TextEncoder, TextEncoder],
+        hparams: HParams,
+        manifest: dict[str, Any],
+        path: str,
     ) -> None:
         self.model = model
-        self.encoder = encoder
+        self.source_encoder, self.target_encoder = encoders  # mostly the same
         self.hparams = hparams
         self.manifest = manifest
         self.checkpoint = path
@@ -86,9 +92,10 @@ class Translator:
             options: how to decode.
             done: called with the number of sentences after each batch, for a progress bar.
         """
-        encoded = self._encode(sentences)
+        encoded = self._encode(self.source_encoder, sentences, options.t2t_rules)
         sources = [ids if sentence.strip() else [] for sentence, ids in zip(sentences, encoded, strict=True)]
-        found = self._decoder(options).decode(sources, done)
+        batches = _batches_by_words(sentences, options.sentences_together) if options.t2t_rules else None
+        found = self._decoder(options).decode(sources, done, batches)
         return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
 
     def parse(self, sentences: Sequence[str], **options: Any) -> list[Parse]:
@@ -143,19 +150,28 @@ class Translator:
     ) -> list[float]:
         """The log-probability (natural) of each target, end mark included, given its source.
 
+        With t2t_rules: the negative of it, divided by the number of tokens.
+
         Args:
             sources: without line breaks.
             targets: likewise, as many.
-            options: of which only batch_size matters; by default the problem's.
+            options: of which only batch_size and t2t_rules matter; by default the problem's.
             done: called with the number of pairs after each batch, for a progress bar.
 
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
-        encoded = self._encode(sources), self._encode(targets)
+        _check(sources)
+        _check(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
-        return self._decoder(options or self.options()).score(*encoded, done)
+        options = options or self.options()
+        source_ids = self._encode(self.source_encoder, sources, options.t2t_rules)
+        target_ids = self._encode(self.target_encoder, targets, options.t2t_rules)
+        log_probs = self._decoder(options).score(source_ids, target_ids, done)
+        if options.t2t_rules:
+            return [-value / (len(ids) + 1) for value, ids in zip(log_probs, target_ids, strict=True)]
+        return log_probs
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """What every head of every layer looks at, for one sentence and its translation.
@@ -172,20 +188,20 @@ class Translator:
         """
         if self.is_parser:  # brackets in the form that the model was trained on
             source = " ".join(tree_word(word) for word in source.split())
-        source_ids = self._encode([source])[0]
+        source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
             raise ValueError(f"A sentence to look at must have words. Received: {source!r}.")
         if target is None:
             target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
         else:
-            target_ids = self._encode([target])[0]
+            target_ids = self._encode(self.target_encoder, [target])[0]
         sides = [*source_ids, EOS], [*target_ids, EOS]
         if self.hparams.pos == "emb":  # a translation may fill all positions that the model knows
             sides = sides[0], sides[1][: self.hparams.max_length]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
         found = self.model.attention(inputs, targets)
         encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
-        source_pieces, target_pieces = (self.encoder.pieces(ids) for ids in sides)
+        source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
         return Attention(source_pieces, target_pieces, encoder, decoder, cross, source, self._text(target_ids))
 
     def options(self, **changes: Any) -> DecodeHParams:
@@ -205,10 +221,12 @@ class Translator:
             self._decoders[options] = make_decoder(self.model, options, self.hparams)
         return self._decoders[options]
 
-    def _encode(self, sentences: Sequence[str]) -> list[list[int]]:
+    def _encode(self, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False) -> list[list[int]]:
         _check(sentences)
+        if strip:
+            sentences = [sentence.strip() for sentence in sentences]
         limit = MAX_SOURCE_TOKENS if self.hparams.pos != "emb" else self.hparams.max_length - 1
-        encoded = self.encoder.encode_batch(sentences)
+        encoded = encoder.encode_batch(sentences)
         for number, ids in enumerate(encoded, start=1):
             if len(ids) > limit:
                 raise ValueError(
@@ -224,7 +242,13 @@ class Translator:
         return [Parse(tree.tree, decoded[i].score, tree.repairs, decoded[i].text) for i, tree in ranked]
 
     def _text(self, ids: list[int]) -> str:
-        return self.encoder.decode(ids).replace("\n", " ")
+        return self.target_encoder.decode(ids).replace("\n", " ")
+
+
+def _batches_by_words(sentences: Sequence[str], together: int) -> list[list[int]]:
+    """Which sentences tensor2tensor decodes together: those with most words first."""
+    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i].split()))
+    return [order[start : start + together] for start in range(0, len(order), together)]
 
 
 def _check(sentences: Sequence[str]) -> None:

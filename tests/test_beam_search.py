@@ -7,7 +7,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
-import tensor2tensor_variables
+import tensor2tensor_checkpoint
 import tensorflow as tf
 
 from t2tlite.config import HParams
@@ -55,10 +55,10 @@ class TableModel:
 
         return decode_step
 
-    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1):
+    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
         slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
         ids, scores = beam_search(
-            self.steps(sentences), slots, np.array(max_lengths, np.int32), beam, LENGTH, alpha, n_best
+            self.steps(sentences), slots, np.array(max_lengths, np.int32), beam, LENGTH, alpha, n_best, **options
         )
         return np.asarray(ids), np.asarray(scores)
 
@@ -138,16 +138,18 @@ def test_one_hypothesis_is_greedy_search(table):
         np.testing.assert_allclose(scores[b, 0], table.log_prob(b, tokens) / penalty, rtol=1e-5)
 
 
-def test_live_hypotheses_with_penalised_scores_where_nothing_ended():
+@pytest.mark.parametrize("penalise", [True, False])
+def test_live_hypotheses_where_nothing_ended(penalise):
+    """With penalised scores, or with tensor2tensor's, which are not."""
     table = TableModel(sentences=2, eos_bonus=-np.inf)
     beam, alpha, max_lengths = 64, 1.0, [4, 2]
-    ids, scores = table.search([0, 1], max_lengths, beam, alpha)
+    ids, scores = table.search([0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise)
     others = [token for token in range(VOCAB) if token != EOS]
     for b, max_length in enumerate(max_lengths):
         every = [(table.log_prob(b, tokens), tokens) for tokens in itertools.product(others, repeat=max_length)]
         best = sorted(every, reverse=True)[: min(beam, len(every))]
         assert ids[b, : len(best)].tolist() == [padded(tokens) for _, tokens in best]
-        penalty = ((5 + max_length) / 6) ** alpha
+        penalty = ((5 + max_length) / 6) ** alpha if penalise else 1.0
         np.testing.assert_allclose(scores[b, : len(best)], [score / penalty for score, _ in best], rtol=1e-5)
         assert (scores[b, len(best) :] == np.float32(NEVER)).all()
 
@@ -250,8 +252,8 @@ MODES = {
 @pytest.fixture(scope="module", params=["postnorm_notse", "prenorm", "prenorm_unshared"])
 def theirs(request, shared):
     data = np.load(shared / "t2t" / f"transformer_logits_{request.param}.npz")
-    hparams = tensor2tensor_variables.hparams_from(data["hparams_json"])
-    return data, tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("var", data))
+    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -180,7 +180,7 @@ def test_ranges(text, message):
         ("beam_size=0", r"beam_size must be at least 1 and at most 1024\. Received: 0\."),
         ("alpha=-0.1", r"alpha must be at least 0\.0 and at most 10\.0\."),
         ("extra_length=-1", r"extra_length must be at least 0\."),
-        ("batch_size=0", r"batch_size must be at least 1\."),
+        ("batch_size=-1", r"batch_size must be at least 0\."),
         ("return_beams=0", r"return_beams must be at least 1\."),
         (
             "return_beams=5",

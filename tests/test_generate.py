@@ -29,14 +29,14 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
     assert (data.name, data.splits, data.reverse) == ("tiny_task", ("train", "dev", "test"), False)
     assert (data.source_language, data.target_language) == ("en", "de")
     assert data.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
-    assert data.encoder.vocab_size == 330
+    assert data.target_encoder.vocab_size == 330
     for split in data.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
-        assert data.encoder.decode_batch(sources) == [source for source, _ in pairs]
-        assert data.encoder.decode_batch(targets) == [target for _, target in pairs]
+        assert data.source_encoder.decode_batch(sources) == [source for source, _ in pairs]
+        assert data.target_encoder.decode_batch(targets) == [target for _, target in pairs]
         entry = data.manifest["splits"][split]
         assert entry["pairs"] == len(pairs)
         assert entry["source_tokens"] == np.count_nonzero(sources)
@@ -58,7 +58,14 @@ def test_manifest(tmp_path):
     digest = hashlib.sha256(raw.read_bytes()).hexdigest()
     assert manifest["format"] == 1
     assert manifest["problem"] == "file_task"
-    assert manifest["options"] == {"vocab_size": 330, "max_length": 0, "max_length_ratio": 0.0, "train": str(raw)}
+    assert manifest["options"] == {
+        "vocab_size": 330,
+        "vocab_type": "sentencepiece",
+        "vocab_file": [],
+        "max_length": 0,
+        "max_length_ratio": 0.0,
+        "train": str(raw),
+    }
     assert manifest["made_from"] == [{"file": "raw.tsv", "bytes": raw.stat().st_size, "sha256": digest}]
     assert (manifest["vocabulary"]["type"], manifest["vocabulary"]["size"]) == ("sentencepiece", 330)
     for entry in [manifest["vocabulary"], *manifest["splits"]["train"]["shards"]]:

@@ -202,12 +202,12 @@ def test_error_in_an_encoding_process(tmp_path):
     generate(task, tmp_path, num_processes=1)
     vocabulary = tmp_path / "tiny_task" / "vocab.model"
     tasks = [
-        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", ["a"], ["b"], False, 330, 0, 0.0)
+        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", ["a"], ["b"], False, 0, 0.0)
         for i in range(9)
     ]
 
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        list(encode_shards.encode_all(tasks, vocabulary, 2))
+        list(encode_shards.encode_all(tasks, [vocabulary], 2))
 
 
 def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "_work", os._exit)  # what a process is to do with each task
 
     with pytest.raises(ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"):
-        list(encode_shards.encode_all([9, 9, 9], tmp_path / "tiny_task" / "vocab.model", 2))
+        list(encode_shards.encode_all([9, 9, 9], [tmp_path / "tiny_task" / "vocab.model"], 2))
 
 
 def test_only_one_process_at_a_time(tmp_path):

@@ -70,8 +70,8 @@ def test_options_are_the_problems_unless_changed(model):
 def test_extra_length_limits_a_translation(model):
     source = "black horse bites bird today"
     limited = model.translate_n_best([source], model.options(extra_length=0, beam_size=1))[0][0]
-    tokens = len(model.encoder.encode(source))
-    assert len(model.encoder.encode(limited.text)) <= tokens
+    tokens = len(model.source_encoder.encode(source))
+    assert len(model.source_encoder.encode(limited.text)) <= tokens
 
 
 def test_progress_counts_every_sentence_but_blank_ones(model):

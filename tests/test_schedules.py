@@ -44,33 +44,31 @@ def test_constant_is_a_factor():
     )
 
 
-# tensor2tensor's set -> (constant, warmup steps) of ours, and how many more updates ours has behind it at equal rate.
-# Its first sets count the first update as step 1, as the paper and we do. The later ones count it as step 0, so that
-# it changes nothing, and each rate comes one update later than ours.
+# tensor2tensor's set -> constant, warmup steps and first step of ours. Its first sets count the first update as step 1,
+# as the paper does. The later ones count it as step 0, so that it changes nothing.
 AS_OURS = {
-    "transformer_base_v1": (1.0, 4000, 0),  # the paper's
-    "transformer_base_v2": (2.0, 8000, 0),
-    "transformer_base": (2.0, 8000, -1),
-    "transformer_big": (2.0, 8000, -1),
-    "transformer_big_single_gpu": (2.0, 16000, -1),
-    "transformer_parsing_base": (2.0, 16000, -1),
-    "transformer_parsing_big": (2.0, 4000, -1),
-    "transformer_tiny": (2.0, 8000, -1),
+    "transformer_base_v1": (1.0, 4000, 1),  # the paper's
+    "transformer_base_v2": (2.0, 8000, 1),
+    "transformer_base": (2.0, 8000, 0),
+    "transformer_big": (2.0, 8000, 0),
+    "transformer_big_single_gpu": (2.0, 16000, 0),
+    "transformer_parsing_base": (2.0, 16000, 0),
+    "transformer_parsing_big": (2.0, 4000, 0),
+    "transformer_tiny": (2.0, 8000, 0),
 }
 
 
 @pytest.mark.parametrize("hidden_size", [512, 1024])
 @pytest.mark.parametrize("name", AS_OURS)
 def test_tensor2tensors_rates(shared, name, hidden_size):
-    constant, warmup, shift = AS_OURS[name]
+    constant, warmup, first_step = AS_OURS[name]
     theirs = json.loads((shared / "t2t" / "lr.json").read_text())["sets"][f"{name}/hidden{hidden_size}"]
-    rates = dict(zip(theirs["steps"], theirs["values"], strict=True))  # completed updates -> rate
-    if shift:
-        assert rates.pop(0) == 0.0
-    schedule = PaperSchedule(hidden_size, warmup, constant)
-    assert len(rates) >= 11
-    ours = [float(schedule(step + shift)) for step in rates]
-    np.testing.assert_allclose(ours, list(rates.values()), rtol=1e-6)
+    assert len(theirs["steps"]) == 12
+    assert theirs["steps"][0] == 0  # completed updates
+    schedule = PaperSchedule(hidden_size, warmup, constant, first_step)
+    ours = [float(schedule(step)) for step in theirs["steps"]]
+    np.testing.assert_allclose(ours, theirs["values"], rtol=1e-6)
+    assert (ours[0] == 0.0) == (first_step == 0)
 
 
 def test_the_first_update_uses_step_1():
@@ -79,9 +77,24 @@ def test_the_first_update_uses_step_1():
     np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
 
 
-def test_saved_and_loaded():
-    schedule = PaperSchedule(1024, 123, 0.5)
+def test_the_first_update_may_be_step_0():
+    weight = keras.Variable([1.0])
+    sgd = keras.optimizers.SGD(PaperSchedule(64, 10, 5.0, first_step=0))
+    sgd.apply([np.ones(1, np.float32)], [weight])
+    assert weight.numpy()[0] == 1.0
+    sgd.apply([np.ones(1, np.float32)], [weight])
+    np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
+
+
+@pytest.mark.parametrize("first_step", [0, 1])
+def test_saved_and_loaded(first_step):
+    schedule = PaperSchedule(1024, 123, 0.5, first_step)
     copy = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
     assert isinstance(copy, PaperSchedule)
-    assert copy.get_config() == {"hidden_size": 1024, "warmup_steps": 123, "constant": 0.5}
+    assert copy.get_config() == {
+        "hidden_size": 1024,
+        "warmup_steps": 123,
+        "constant": 0.5,
+        "first_step": first_step,
+    }
     assert float(copy(77)) == float(schedule(77))

@@ -80,7 +80,7 @@ def test_n_best(made, model, loaded, tmp_path, capsys):
     scores = [float(line[2]) for line in lines[1:]]
     assert scores == sorted(scores, reverse=True)
     # log-probability / ((5 + tokens) / 6) ** 0.6, the end mark a token
-    tokens = len(model.encoder.encode("katze rot hund sieht")) + 1
+    tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
     log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
     assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
 
@@ -180,7 +180,8 @@ def test_scores_equal_the_logits(made, model, loaded, tmp_path, capsys):
 
     expected = []
     for source, target in pairs:
-        inputs, targets = (np.array([[*model.encoder.encode(text), 1, 0]], np.int32) for text in (source, target))
+        pair = (model.source_encoder.encode(text) for text in (source, target))
+        inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
         logits = np.array(model.model(inputs, targets), np.float64)[0]
         log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))

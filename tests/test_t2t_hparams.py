@@ -5,11 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
 from t2tlite.config import HParams
+from t2tlite.training.train_step import make_optimizer
 
 SETS = {"transformer_base_t2t": "transformer_base", "transformer_big_t2t": "transformer_big"}
 
@@ -20,15 +22,12 @@ SAME = {  # of the same name, value and meaning in both
     "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing",
     "batch_size",  # tokens of the longer side, padding counted, on each GPU
     "max_length", "min_length_bucket", "length_bucket_step",
-    "learning_rate_warmup_steps", "optimizer_adam_beta1", "optimizer_adam_beta2", "optimizer_adam_epsilon",
+    "learning_rate_schedule", "learning_rate_constant", "learning_rate_warmup_steps",
+    "optimizer_adam_beta1", "optimizer_adam_beta2", "optimizer_adam_epsilon",
 }  # fmt: skip
 
 TRANSLATED = {  # of another name, or with other values
     "pos": lambda theirs: {"timing": "timing_halves"}[theirs["pos"]],
-    "learning_rate_constant": lambda theirs: {
-        # formula (3) times a constant: min(step / warmup, 1) * max(step, warmup)^-0.5 * hidden_size^-0.5
-        "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size": theirs["learning_rate_constant"]
-    }[theirs["learning_rate_schedule"]],
     "accumulate_steps": lambda theirs: theirs["optimizer_multistep_accumulate_steps"] or 1,  # 0: none accumulated
     "dtype_policy": lambda theirs: {("float32", "float32"): "float32"}[
         theirs["activation_dtype"], theirs["weight_dtype"]
@@ -96,3 +95,18 @@ def test_what_is_no_field_here_is_the_same_there(theirs, name):
 def test_steps_are_the_papers():
     for name, papers in (("transformer_base_t2t", "transformer_base"), ("transformer_big_t2t", "transformer_big")):
         assert registry.hparams(name).train_steps == registry.hparams(papers).train_steps
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_learning_rates_equal_tensor2tensors(shared, name):
+    hparams = registry.hparams(name)
+    theirs = json.loads((shared / "t2t" / "lr.json").read_text())["sets"][f"{SETS[name]}/hidden{hparams.hidden_size}"]
+    optimizer = make_optimizer(hparams)
+    optimizer.build([])
+    ours = []
+    for step in theirs["steps"]:  # completed updates
+        optimizer.iterations.assign(step)
+        ours.append(float(optimizer.learning_rate))
+    assert theirs["steps"][:2] == [0, 1]
+    np.testing.assert_allclose(ours, theirs["values"], rtol=3e-7)  # both in float32
+    assert ours[0] == 0.0

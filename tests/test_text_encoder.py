@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import sentencepiece
 
-from t2tlite.data.text_encoder import EOS, PAD, SentencePieceEncoder, open_encoder, train_sentencepiece
+from t2tlite.data.encoders import open_encoder
+from t2tlite.data.text_encoder import EOS, PAD, SentencePieceEncoder, train_sentencepiece
 
 SENTENCES = ["the cat sits on the mat", "die Katze sitzt auf der Matte", "größer als zuvor", "a cat, a mat"] * 20
 

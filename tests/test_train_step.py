@@ -8,7 +8,7 @@ import math
 import keras
 import numpy as np
 import pytest
-import tensor2tensor_variables
+import tensor2tensor_checkpoint
 import tensorflow as tf
 
 from t2tlite.config import HParams
@@ -70,10 +70,10 @@ def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
 def test_loss_and_gradients_equal_tensor2tensors(shared, eagerly, name):
     data = np.load(shared / "t2t" / f"transformer_logits_{name}.npz")
-    hparams = tensor2tensor_variables.hparams_from(data["hparams_json"])
+    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
     assert hparams.label_smoothing == 0.1
-    model = tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("var", data))
-    expected = tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("grad", data))
+    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+    expected = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "grad"))
     before = model.get_weights()
     # Descent at rate 1 takes the gradient itself off each weight.
     step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
-import tensor2tensor_variables
+import tensor2tensor_checkpoint
 import tensorflow as tf
 
+import t2tlite.hparams  # noqa: F401  (registers the sets)
+from t2tlite import registry
 from t2tlite.data.input_pipeline import Part
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
-RATE_OF_LEGACY_SCHEDULE = 0.05  # learning_rates[0] / formula (3) at step 1; its sets write 0.025 for it
+# What the fixture's hparams change in transformer_base_t2t. Its "legacy" schedule is 10 * learning_rate * formula (3).
+CHANGES = (
+    "hidden_size=64,filter_size=128,num_hidden_layers=2,num_heads=4,layer_preprocess_sequence=none,"
+    "layer_postprocess_sequence=dan,layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,"
+    "optimizer_adam_beta2=0.98,learning_rate_schedule=noam,learning_rate_constant=0.05,learning_rate_warmup_steps=10"
+)
 
 
 @pytest.fixture(scope="module")
 def trained(shared):
     """tensor2tensor's figures; our losses and learning rates, first weights and trained model."""
     data = np.load(shared / "t2t" / "train_trajectory_postnorm.npz")
-    hparams = dataclasses.replace(
-        tensor2tensor_variables.hparams_from(data["hparams"]), learning_rate_constant=RATE_OF_LEGACY_SCHEDULE
-    )
-    model = tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("init", data))
+    hparams = registry.hparams("transformer_base_t2t").override(CHANGES)
+    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "init"))
     start = model.get_weights()
     optimizer = make_optimizer(hparams)
     optimizer.build(model.trainable_variables)
@@ -54,7 +57,7 @@ def test_learning_rates(trained):
 
 def test_final_weights(trained):
     data, hparams, _, _, start, model = trained
-    theirs = tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("final", data))
+    theirs = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "final"))
     for ours, expected, before in zip(model.variables, theirs.get_weights(), start, strict=True):
         np.testing.assert_allclose(ours, expected, atol=1e-4, err_msg=ours.path)
         error, moved = np.abs(np.asarray(ours) - expected).mean(), np.abs(expected - before).mean()
@@ -67,3 +70,10 @@ def test_tensor2tensors_adam_moves_every_row_of_a_shared_table(trained):
     for i in range(16):
         name = f"transformer/symbol_modality_97_64/shared/weights_{i}:0"
         assert (np.abs(data[f"final/{name}"] - data[f"init/{name}"]).max(axis=1) > 1e-3).all()
+
+
+def test_the_hparams_are_those_of_the_fixture(trained):
+    data, hparams, *_ = trained
+    converted = tensor2tensor_checkpoint.hparams_of(data["hparams"])
+    assert converted.learning_rate_constant == pytest.approx(hparams.learning_rate_constant)
+    assert not converted.override("learning_rate_constant=0.05").diff(hparams)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-import tensor2tensor_variables
+import tensor2tensor_checkpoint
 
 from t2tlite.training.losses import smoothed_cross_entropy
 
@@ -10,8 +10,8 @@ from t2tlite.training.losses import smoothed_cross_entropy
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
 def test_logits(shared, name):
     data = np.load(shared / "t2t" / f"transformer_logits_{name}.npz")
-    hparams = tensor2tensor_variables.hparams_from(data["hparams_json"])
-    model = tensor2tensor_variables.load(hparams, tensor2tensor_variables.under("var", data))
+    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
     logits = model(data["inputs"], data["targets"])
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
 

@@ -1,6 +1,7 @@
 """A data directory as t2t-datagen leaves it, opened for training and decoding.
 
-    DATA_DIR/NAME/vocab.model             the vocabulary
+    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords where it is of tensor2tensor's kind;
+                                          vocab.source.* and vocab.target.* where each language has its own)
     DATA_DIR/NAME/train-00000.arrow ...   token shards, and so for dev and test
     DATA_DIR/NAME/manifest.json           what all this was made from; written last, so data without it is unfinished
 
@@ -15,7 +16,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
+from t2tlite.data.encoders import TextEncoder, open_encoders, vocabulary_entries
 from t2tlite.data.token_store import TokenStore
 
 MANIFEST = "manifest.json"
@@ -39,15 +40,20 @@ class Dataset:
     reverse: bool
     manifest: dict[str, Any]
 
-    @property
-    def vocabulary_path(self) -> Path:
-        """The vocabulary's file."""
-        return self.folder / self.manifest["vocabulary"]["file"]
-
     @functools.cached_property
-    def encoder(self) -> SentencePieceEncoder:
-        """The vocabulary, loaded once."""
-        return open_encoder(self.vocabulary_path)
+    def encoders(self) -> tuple[TextEncoder, TextEncoder]:
+        """The vocabularies of source and target, loaded once; mostly one for both."""
+        return open_encoders(self.folder, self.manifest, self.reverse)
+
+    @property
+    def source_encoder(self) -> TextEncoder:
+        """The source's vocabulary."""
+        return self.encoders[0]
+
+    @property
+    def target_encoder(self) -> TextEncoder:
+        """The target's vocabulary."""
+        return self.encoders[1]
 
     @property
     def source_language(self) -> str:
@@ -146,7 +152,7 @@ def check_files(folder: Path, manifest: dict[str, Any]) -> None:
         FileNotFoundError: one is missing.
         ValueError: one has another size.
     """
-    entries = [manifest["vocabulary"]]
+    entries = list(vocabulary_entries(manifest))
     for split in manifest["splits"].values():
         entries += split["shards"]
     for entry in entries:

@@ -21,7 +21,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.text_encoder import SentencePieceEncoder, open_encoder
+from t2tlite.data.encoders import TextEncoder, open_encoder
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 
 CHUNK_PAIRS = 50_000  # pairs in a shard, at most
@@ -40,7 +40,6 @@ class ChunkTask:
         sources: source texts; empty where the shard exists already and is only to be reported.
         targets: their translations.
         finished: whether the shard exists already.
-        vocab_size: of the vocabulary.
         max_length: see `Problem`.
         max_length_ratio: see `Problem`.
     """
@@ -50,7 +49,6 @@ class ChunkTask:
     sources: list[str]
     targets: list[str]
     finished: bool
-    vocab_size: int
     max_length: int
     max_length_ratio: float
 
@@ -73,9 +71,10 @@ def chunks(
         yield sources, targets
 
 
-def encode_all(tasks: Iterable[ChunkTask], vocabulary: Path, num_processes: int) -> Generator[dict[str, Any]]:
+def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int) -> Generator[dict[str, Any]]:
     """Writes every shard and yields a report of each (`shard_report`), in order.
 
+    `vocabularies` is one file, or the source's and the target's.
     At most twice `num_processes` chunks are in memory at a time. With one process no other is started. Processes are
     started by `spawn`, so a script that calls this needs `if __name__ == "__main__":`.
 
@@ -84,12 +83,12 @@ def encode_all(tasks: Iterable[ChunkTask], vocabulary: Path, num_processes: int)
         OSError: a shard cannot be written.
     """
     if num_processes == 1:
-        encoder = open_encoder(vocabulary)
+        encoders = [open_encoder(path) for path in vocabularies]
         for task in tasks:
-            yield _encode_chunk(task, encoder)
+            yield _encode_chunk(task, encoders)
         return
     executor = ProcessPoolExecutor(
-        num_processes, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(vocabulary,)
+        num_processes, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(vocabularies,)
     )
     pending: collections.deque[Future[dict[str, Any]]] = collections.deque()
     try:
@@ -161,13 +160,12 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_encoder: SentencePieceEncoder | None = None  # the vocabulary of an encoding process
+_encoders: list[TextEncoder] = []  # the vocabularies of an encoding process
 
 
-def _start_worker(vocabulary: Path) -> None:
-    global _encoder
+def _start_worker(vocabularies: list[Path]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _encoder = open_encoder(vocabulary)
+    _encoders[:] = [open_encoder(path) for path in vocabularies]
 
 
 def _end_with_parent() -> None:
@@ -178,21 +176,22 @@ def _end_with_parent() -> None:
 
 
 def _work(task: ChunkTask) -> dict[str, Any]:
-    if _encoder is None:
+    if not _encoders:
         raise RuntimeError("An encoding process must be started by _start_worker.")
-    return _encode_chunk(task, _encoder)
+    return _encode_chunk(task, _encoders)
 
 
-def _encode_chunk(task: ChunkTask, encoder: SentencePieceEncoder) -> dict[str, Any]:
+def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> dict[str, Any]:
     if task.finished:
         return shard_report(task.split, task.path)
+    source_encoder, target_encoder = encoders[0], encoders[-1]
     sources, targets = task.sources, task.targets
     dropped = dict.fromkeys(DROPPED, 0)
     if task.split == "train":
         filled = [i for i in range(len(sources)) if sources[i].strip() and targets[i].strip()]
         dropped["empty"] = len(sources) - len(filled)
         sources, targets = [sources[i] for i in filled], [targets[i] for i in filled]
-        rows = list(zip(encoder.encode_batch(sources), encoder.encode_batch(targets), strict=True))
+        rows = list(zip(source_encoder.encode_batch(sources), target_encoder.encode_batch(targets), strict=True))
         if task.max_length:
             dropped["too_long"] = len(rows)
             rows = [row for row in rows if max(map(len, row)) + 1 <= task.max_length]  # + 1 for the end mark
@@ -203,8 +202,9 @@ def _encode_chunk(task: ChunkTask, encoder: SentencePieceEncoder) -> dict[str, A
             dropped["length_ratio"] -= len(rows)
         texts = None
     else:
-        rows = list(zip(encoder.encode_batch(sources), encoder.encode_batch(targets), strict=True))
+        rows = list(zip(source_encoder.encode_batch(sources), target_encoder.encode_batch(targets), strict=True))
         texts = sources, targets
     notes = {"dropped": json.dumps(dropped)}
-    write_shard(task.path, [row[0] for row in rows], [row[1] for row in rows], task.vocab_size, texts, notes)
+    size = max(encoder.vocab_size for encoder in encoders)
+    write_shard(task.path, [row[0] for row in rows], [row[1] for row in rows], size, texts, notes)
     return shard_report(task.split, task.path)

@@ -13,9 +13,13 @@ from t2tlite.data.problem import Problem
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them: every field but `reverse`, which makes no other data."""
+    """The problem's options as the manifest records them: every field but `reverse`, which makes no other data.
+
+    Given vocabularies are recorded by their SHA-256, since their content counts and not where they lie.
+    """
     fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     fields.pop("reverse")
+    fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
     return json.loads(json.dumps(fields, default=str))
 
 
@@ -49,7 +53,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
 def _changes(problem: Problem, folder: Path, manifest: dict[str, Any], tmp_dir: Path | None) -> list[str]:
     """What is not as it was when the data was made, in words."""
-    then, now = manifest["options"], options(problem)
+    # an option that t2tlite did not have then had its default
+    defaults = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file)}
+    then, now = {**defaults, **manifest["options"]}, options(problem)
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
 1. Read all text once: check every line, count, and sample training text for the vocabulary. Nothing is written yet.
-2. Learn the vocabulary.
+2. Learn the vocabulary, or copy the one given.
 3. Read the text again and write it as token shards, on several processes.
 4. Write the manifest. Only now is there data that a trainer accepts.
 
@@ -30,11 +30,17 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.data.dataset import FORMAT, MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask, file_sha256
+from t2tlite.data.encoders import vocabulary_entries
 from t2tlite.data.problem import Problem
 from t2tlite.data.text_encoder import check_unicode
-from t2tlite.data.vocabulary import TextSample
+from t2tlite.data.vocabulary import (
+    TextSample,
+    check_vocabulary_options,
+    copy_vocabularies,
+    vocabulary_entry,
+    vocabulary_names,
+)
 
-VOCABULARY = "vocab.model"
 UNFINISHED = "unfinished.json"
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
@@ -57,10 +63,12 @@ class Generated:
         manifest, sides = self.dataset.manifest, ("source", "target")
         if self.dataset.reverse:
             sides = ("target", "source")
+        vocabularies = [f"{e['size']:,}" for e in vocabulary_entries(manifest, self.dataset.reverse)]
+        vocabularies = vocabularies if "target_vocabulary" in manifest else vocabularies[:1]
         done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
         lines = [
             f"{self.dataset.name}: {done}. The data lies in {self.dataset.folder}.",
-            f"  vocabulary  {manifest['vocabulary']['size']:,} pieces",
+            f"  vocabulary  {' and '.join(vocabularies)} pieces",
         ]
         for name, split in manifest["splits"].items():
             source, target = (f"{split[f'{side}_tokens']:,}" for side in sides)
@@ -133,6 +141,7 @@ def _cores() -> int:
 def _check_options(problem: Problem, num_processes: int) -> None:
     if num_processes < 1:
         raise ValueError(f"num_processes must be at least 1. Received: {num_processes}.")
+    check_vocabulary_options(problem)
     if problem.max_length < 0:
         raise ValueError(f"max_length must be at least 1, or 0 to keep all. Received: {problem.max_length}.")
     if problem.max_length_ratio != 0 and not problem.max_length_ratio >= 1:
@@ -183,40 +192,37 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     """Steps 2 to 4, in a folder without complete data."""
     (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
     remove_temporary_files(folder)
+    options = finished_data.options(problem)
+    decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
     wanted = {
         "format": FORMAT,
         "problem": problem.name(),
-        "options": {"vocab_size": problem.vocab_size, "max_length": problem.max_length,
-                    "max_length_ratio": problem.max_length_ratio},
+        "options": {name: options[name] for name in decisive},
         "text_sha256": text.digest,
         "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
-    }  # fmt: skip
-    vocabulary = folder / VOCABULARY
-    if not _can_go_on(folder, wanted):
-        with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
-            text.sample.learn_vocabulary(problem.vocab_size, vocabulary, problem.symbols(tmp_dir))
-            bar.refresh()
+    }
+    vocabularies = [folder / name for name in vocabulary_names(problem)]
+    if not _can_go_on(folder, wanted, vocabularies):
+        if problem.vocab_file:
+            copy_vocabularies(problem, folder)
+        else:
+            _learn(problem, tmp_dir, text.sample, vocabularies[0])
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
-        _write_json(folder / UNFINISHED, {**wanted, "vocabulary_sha256": file_sha256(vocabulary)})
+        _write_json(folder / UNFINISHED, {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))})
     text.sample = TextSample()  # frees its memory for the encoding
-    splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes)
+    splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes, vocabularies)
+    sides = ("vocabulary", "target_vocabulary")[: len(vocabularies)]
     manifest = {
         "format": FORMAT,
         "problem": problem.name(),
         "task": problem.task,
         "t2tlite": t2tlite.__version__,
-        "options": finished_data.options(problem),
+        "options": options,
         "languages": {"source": problem.source_language, "target": problem.target_language},
         "decode_defaults": dict(problem.decode_defaults),
-        "vocabulary": {
-            "file": VOCABULARY,
-            "type": "sentencepiece",
-            "size": problem.vocab_size,
-            "bytes": vocabulary.stat().st_size,
-            "sha256": file_sha256(vocabulary),
-        },
+        **{side: vocabulary_entry(path) for side, path in zip(sides, vocabularies, strict=True)},
         "splits": splits,
         "made_from": [
             {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
@@ -227,8 +233,20 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     (folder / UNFINISHED).unlink(missing_ok=True)
 
 
+def _learn(problem: Problem, tmp_dir: Path | None, sample: TextSample, vocabulary: Path) -> None:
+    """Step 2, where no vocabulary is given."""
+    with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
+        sample.learn_vocabulary(problem.vocab_size, vocabulary, problem.symbols(tmp_dir))
+        bar.refresh()
+
+
 def _write_shards(
-    problem: Problem, folder: Path, tmp_dir: Path | None, pairs: dict[str, int], num_processes: int
+    problem: Problem,
+    folder: Path,
+    tmp_dir: Path | None,
+    pairs: dict[str, int],
+    num_processes: int,
+    vocabularies: list[Path],
 ) -> dict[str, Any]:
     """Step 3. Returns the manifest's entry for each split."""
     splits: dict[str, Any] = {}
@@ -237,7 +255,7 @@ def _write_shards(
         splits[split] = {**totals, "dropped": dict.fromkeys(DROPPED, 0), "shards": []}
     tasks = _tasks(problem, folder, tmp_dir, pairs)
     useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
-    reports = encode_shards.encode_all(tasks, folder / VOCABULARY, min(num_processes, useful))
+    reports = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
     bar = tqdm(desc="encoding", total=sum(pairs.values()), unit=" pairs", unit_scale=True, **_bar_options())
     with contextlib.closing(reports), bar:
         for report in reports:
@@ -270,8 +288,7 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
             finished = path.exists()
             if finished:
                 sources, targets = [], []
-            yield ChunkTask(split, path, sources, targets, finished, problem.vocab_size, problem.max_length,
-                            problem.max_length_ratio)  # fmt: skip
+            yield ChunkTask(split, path, sources, targets, finished, problem.max_length, problem.max_length_ratio)
         if seen != count:
             raise ValueError(
                 f"{problem.name()} must yield the same pairs each time. Received: {count} pairs of {split} at first, "
@@ -279,11 +296,11 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
             )
 
 
-def _can_go_on(folder: Path, wanted: dict[str, Any]) -> bool:
+def _can_go_on(folder: Path, wanted: dict[str, Any], vocabularies: list[Path]) -> bool:
     """Whether an interrupted run left a vocabulary, and perhaps shards, of the same text and options."""
     try:
         found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
-        return found == {**wanted, "vocabulary_sha256": file_sha256(folder / VOCABULARY)}
+        return found == {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))}
     except (FileNotFoundError, ValueError):
         return False
 

@@ -23,7 +23,11 @@ class Problem:
     A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each.
 
     Attributes:
-        vocab_size: number of pieces in the vocabulary that source and target share.
+        vocab_size: number of pieces in the vocabulary that source and target share; about as many where it is of
+            tensor2tensor's kind.
+        vocab_type: "sentencepiece", or "subwords" for a vocabulary of tensor2tensor's kind.
+        vocab_file: use this vocabulary (a .model or .subwords file) instead of learning one; two files where source
+            and target have one each. `vocab_size` and `vocab_type` are then of no account.
         max_length: drop training pairs with a side longer than this many tokens, end mark included; 0 keeps all.
         max_length_ratio: drop training pairs one side of which has more than this many times the tokens of the
             other; 0 keeps all.
@@ -31,6 +35,8 @@ class Problem:
     """
 
     vocab_size: int = 32000
+    vocab_type: str = "sentencepiece"
+    vocab_file: tuple[str, ...] = ()
     max_length: int = 0
     max_length_ratio: float = 0.0
     reverse: bool = False

@@ -144,18 +144,6 @@ class SentencePieceEncoder:
         return int(i)
 
 
-def open_encoder(path: str | Path) -> SentencePieceEncoder:
-    """The encoder for a vocabulary file, chosen by its name's ending.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: no encoder reads such a file, or it is damaged.
-    """
-    if Path(path).suffix == ".model":
-        return SentencePieceEncoder(path)
-    raise ValueError(f"A vocabulary's file name must end in .model (SentencePiece). Received: {path}.")
-
-
 def check_unicode(text: str) -> None:
     """Raises ValueError where `text` cannot be written in UTF-8."""
     try:

@@ -42,6 +42,7 @@ def beam_search(
     length: Any,
     alpha: float,
     n_best: int = 1,
+    penalise_unfinished: bool = True,
 ) -> tuple[Any, Any]:
     """The sequences of highest log-probability / length penalty that the search finds.
 
@@ -59,6 +60,8 @@ def beam_search(
         length: L, a scalar; an int where the search is to be compiled by XLA.
         alpha: exponent of the length penalty; 0 turns it off.
         n_best: how many of the M results must be right; fewer let a search stop sooner.
+        penalise_unfinished: False leaves the scores of hypotheses that have not ended log-probabilities, as
+            tensor2tensor does.
 
     Returns:
         ids: int32 [B, M, L], best first, ending with the end mark, padded with 0.
@@ -126,7 +129,7 @@ def beam_search(
     state = ops.while_loop(lambda *fields: ops.any(unfinished(BeamState(*fields))), body, start)
     state = BeamState(*state)
     nothing_ended = state.ended_scores[:, :1] <= NEVER / 2  # [B, 1]
-    live_scores = state.live_log_probs / length_penalty(max_lengths, alpha)[:, None]  # [B, M]
+    live_scores = state.live_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
     live_scores = ops.where(state.live_log_probs <= NEVER / 2, NEVER, live_scores)
     scores = ops.where(nothing_ended, live_scores, state.ended_scores)
     return ops.where(nothing_ended[:, :, None], state.live_ids, state.ended_ids), scores

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,11 +42,19 @@ class Decoder:
         self._max_positions = max_positions
         self._jit_compile = jit_compile
         self._boundaries = bucket_boundaries(LONGEST_BUCKET)
+        alpha = 0.0 if options.t2t_rules and options.beam_size == 1 else options.alpha  # its greedy search has none
 
         def search(inputs: Any, max_lengths: Any, length: Any) -> tuple[Any, Any]:
             cache = model.start_decoding(inputs, options.beam_size, length)
             return beam_search(
-                model.decode_step, cache, max_lengths, options.beam_size, length, options.alpha, options.return_beams
+                model.decode_step,
+                cache,
+                max_lengths,
+                options.beam_size,
+                length,
+                alpha,
+                options.return_beams,
+                penalise_unfinished=not options.t2t_rules,
             )
 
         def log_probs(inputs: Any, targets: Any) -> Any:
@@ -62,13 +70,18 @@ class Decoder:
         self._log_probs = tf.function(log_probs, input_signature=(ids, ids))
 
     def decode(
-        self, sources: Sequence[Sequence[int]], done: Callable[[int], None] = lambda count: None
+        self,
+        sources: Sequence[Sequence[int]],
+        done: Callable[[int], None] = lambda count: None,
+        batches: Iterable[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
         """The best sequences for each source, in the order of the sources.
 
         Args:
             sources: token ids without end marks; an empty one gets empty hypotheses, unseen by the model.
             done: called with the number of sentences after each batch, for a progress bar.
+            batches: indices of sources to decode together; by default of about equal length. With t2t_rules it
+                matters which ones are.
 
         Returns:
             For each source `return_beams` hypotheses or fewer, best first.
@@ -78,8 +91,17 @@ class Decoder:
         """
         empty = [Hypothesis([], 0.0)]
         results: list[list[Hypothesis]] = [list(empty) for _ in sources]
-        for batch in self._batches([len(source) for source in sources]):
-            for at, hypotheses in zip(batch, self._decode_batch([sources[i] for i in batch]), strict=True):
+        for batch in batches or self._batches([len(source) for source in sources]):
+            batch = [i for i in batch if sources[i]]
+            if not batch:
+                continue
+            rows = [sources[i] for i in batch]
+            lengths = [len(row) for row in rows]
+            if self.options.t2t_rules:
+                lengths = [max(lengths)] * len(rows)
+            # the end mark is no part of the source's length, but is one of the tokens decoded
+            max_lengths = np.array(lengths, np.int32) + self.options.extra_length + 1
+            for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths), strict=True):
                 results[at] = hypotheses
             done(len(batch))
         return results
@@ -114,14 +136,12 @@ class Decoder:
         order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
         start = 0
         while start < len(order):
-            rows = max(1, self.options.batch_size // padded_length(lengths[order[start]] + 1, self._boundaries))
+            rows = max(1, self.options.tokens_together // padded_length(lengths[order[start]] + 1, self._boundaries))
             yield [int(i) for i in order[start : start + rows]]
             start += rows
 
-    def _decode_batch(self, sources: list[Sequence[int]]) -> list[list[Hypothesis]]:
+    def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[Hypothesis]]:
         inputs = self._pad(sources)
-        # the end mark is no part of the source's length, but is one of the tokens decoded
-        max_lengths = np.array([len(s) + self.options.extra_length + 1 for s in sources], np.int32)
         if self._max_positions is not None:
             max_lengths = np.minimum(max_lengths, self._max_positions)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._max_positions or LONGEST_BUCKET)
@@ -134,7 +154,8 @@ class Decoder:
                     f"beam_size={self.options.beam_size}. Split the sentence, or lower beam_size or extra_length."
                 ) from None
             half = len(sources) // 2
-            return self._decode_batch(sources[:half]) + self._decode_batch(sources[half:])
+            parts = zip((sources[:half], sources[half:]), (max_lengths[:half], max_lengths[half:]), strict=True)
+            return [found for part, lengths in parts for found in self._decode_batch(part, lengths)]
         ids, scores = (x.numpy()[:, : self.options.return_beams] for x in found)
         return [
             [Hypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]

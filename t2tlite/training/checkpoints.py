@@ -144,10 +144,21 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
             total += variable.numpy().astype(np.float64)
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign((total / len(paths)).astype(np.float32))
-    target.mkdir(parents=True, exist_ok=True)
-    step = step_of(paths[-1])
-    mean = tf.train.Checkpoint(model=_by_path(model.trainable_variables))
-    manager = tf.train.CheckpointManager(mean, str(target), max_to_keep=1, checkpoint_name=PREFIX)
+    return save_weights(model, target, step_of(paths[-1]), keep=1)
+
+
+def save_weights(model: Any, folder: Path, step: int, keep: int | None = None) -> str:
+    """Writes folder/model.ckpt-`step`, a checkpoint of weights alone, and returns its path.
+
+    Args:
+        model: built.
+        folder: made if need be.
+        step: the checkpoint's number.
+        keep: how many of the folder's newest checkpoints stay; by default all.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    weights = tf.train.Checkpoint(model=_by_path(model.trainable_variables))
+    manager = tf.train.CheckpointManager(weights, str(folder), max_to_keep=keep, checkpoint_name=PREFIX)
     return manager.save(checkpoint_number=step)
 
 

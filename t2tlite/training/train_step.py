@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from t2tlite.config import HParams
+from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.training.losses import smoothed_cross_entropy
 from t2tlite.training.schedules import PaperSchedule
@@ -26,7 +26,12 @@ class StepResult(NamedTuple):
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     """Adam with the paper's betas, epsilon and learning rate (section 5.3); float16 adds dynamic loss scaling."""
-    schedule = PaperSchedule(hparams.hidden_size, hparams.learning_rate_warmup_steps, hparams.learning_rate_constant)
+    schedule = PaperSchedule(
+        hparams.hidden_size,
+        hparams.learning_rate_warmup_steps,
+        hparams.learning_rate_constant,
+        first_step=0 if hparams.learning_rate_schedule == T2T_SCHEDULE else 1,
+    )
     adam = keras.optimizers.Adam(
         schedule,
         beta_1=hparams.optimizer_adam_beta1,

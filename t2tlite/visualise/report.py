@@ -257,12 +257,14 @@ def _data(manifest: dict[str, Any]) -> list[Block]:
     if rows:
         header = ["split", "pairs", "source tokens", "target tokens", "longest source", "longest target", "dropped"]
         blocks.append(Table(header, rows, "Splits; tokens are pieces of the vocabulary, end marks included"))
-    vocabulary, splits = manifest.get("vocabulary") or {}, manifest.get("splits") or {}
-    if vocabulary:
+    splits = manifest.get("splits") or {}
+    vocabularies = [manifest[name] for name in ("vocabulary", "target_vocabulary") if manifest.get(name)]
+    if vocabularies:
         version = manifest.get("t2tlite", "of a version not recorded")
-        size = f" The vocabulary has {vocabulary.get('size', 0):,} pieces."
-        blocks.append(Paragraph([f"Made by t2tlite {version}.{size}"]))
-        files = [("vocabulary", vocabulary), *(("made from", entry) for entry in manifest.get("made_from") or ())]
+        sizes = " and ".join(f"{entry.get('size', 0):,}" for entry in vocabularies)
+        blocks.append(Paragraph([f"Made by t2tlite {version}. The vocabulary has {sizes} pieces."]))
+        files = [("vocabulary", entry) for entry in vocabularies]
+        files += [("made from", entry) for entry in manifest.get("made_from") or ()]
         blocks.append(_files(files, "Vocabulary, and the raw files that the data was made from"))
     shards = [(name, entry) for name, split in splits.items() for entry in split.get("shards") or ()]
     if shards:

@@ -1,0 +1,70 @@
+"""t2t-import turns checkpoints that tensor2tensor trained into a run directory of t2tlite.
+
+  t2t-import --t2t_checkpoint=train_dir --t2t_vocab=vocab.translate_ende_wmt32k.32768.subwords --output_dir=RUN
+
+--t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are taken, or one of them, DIR/model.ckpt-N.
+--t2t_vocab is the vocabulary, or source's and target's with a comma between. Its hparams.json is looked for beside the
+checkpoint, and above; --t2t_hparams names another. TensorFlow 1 is not needed.
+
+RUN is then like any other:
+  t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
+  t2t-avg-checkpoints --output_dir=RUN --n=5
+  t2t-trainer --warm_start_from=RUN --data_dir=data --output_dir=RUN2
+It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false takes t2tlite's own. To train
+on, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
+
+Imported is the model `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not. Any other
+is refused with the hparams that say so. Adding checkpoints to RUN later is fine. docs/from-tensor2tensor.md has the
+rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tqdm import tqdm
+
+from t2tlite.bin import flags
+
+FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "target_space_id", "verbosity")
+
+
+def run(args: flags.Args) -> None:
+    """Imports, and says what was imported and what differs."""
+    from t2tlite.tensor2tensor.import_run import import_run
+
+    flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
+    if len(args.t2t_vocab) > 2:
+        raise ValueError(
+            f"--t2t_vocab must be one file, or source's and target's. Received: {len(args.t2t_vocab)} files."
+        )
+    folder = Path(args.output_dir).expanduser()
+    with tqdm(desc="importing", unit=" checkpoints", leave=False) as bar:
+        imported = import_run(
+            Path(args.t2t_checkpoint).expanduser(),
+            [Path(name).expanduser() for name in args.t2t_vocab],
+            folder,
+            Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
+            args.target_space_id,
+            flags.recorded("t2t-import", args),
+            bar.update,
+        )
+    for note in imported.notes:
+        print(f"Note: {note}", file=sys.stderr)
+    names = ", ".join(Path(path).name for path in imported.checkpoints)
+    space = "" if imported.target_space is None else f", target space {imported.target_space}"
+    print(
+        f"Imported {names}: {imported.parameters:,} parameters{space}. What the optimizer remembered stays behind. The "
+        f"run lies in {folder}."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command t2t-import."""
+    return flags.run_command(__doc__, FLAGS, run, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

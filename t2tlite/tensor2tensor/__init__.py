@@ -1,0 +1,1 @@
+"""Models that tensor2tensor trained, taken over."""

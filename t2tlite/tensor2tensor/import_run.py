@@ -1,0 +1,258 @@
+"""A tensor2tensor checkpoint becomes a run directory.
+
+Everything is read and checked before anything is written.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.config import HParams
+from t2tlite.data.atomic_file import atomic_file, write_text
+from t2tlite.data.dataset import FORMAT, MANIFEST
+from t2tlite.data.encode_shards import file_sha256
+from t2tlite.data.subword_encoder import SubwordEncoder
+from t2tlite.models.transformer import build_transformer
+from t2tlite.runs import HPARAMS, read_hparams, read_manifest
+from t2tlite.tensor2tensor.hparams import convert_hparams
+from t2tlite.tensor2tensor.hparams import read_hparams as read_their_hparams
+from t2tlite.tensor2tensor.variables import (
+    SCOPE,
+    TARGET_SPACES,
+    embedding_sizes,
+    load_variables,
+    model_variables,
+    trained_target_space,
+)
+from t2tlite.training.checkpoints import list_checkpoints, save_weights, step_of
+
+# As its decoder does: beam 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
+DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
+VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
+
+
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """What an import made."""
+
+    checkpoints: list[str]  # in the run directory
+    hparams: HParams
+    parameters: int
+    target_space: int | None  # the row of the target space embedding that was taken; None where there is none
+    notes: list[str]  # what the user should know, a line each
+
+
+def import_run(
+    checkpoint: Path,
+    vocabularies: Sequence[Path],
+    folder: Path,
+    hparams_file: Path | None = None,
+    target_space: int | None = None,
+    command: str = "",
+    done: Callable[[int], None] = lambda count: None,
+) -> Imported:
+    """Turns checkpoints of tensor2tensor's model `transformer` into a run directory, or adds them to one.
+
+    Args:
+        checkpoint: `model.ckpt-N`, or a folder, all of whose checkpoints are taken.
+        vocabularies: the `.subwords` file, or the source's and the target's.
+        folder: the run directory.
+        hparams_file: its hparams.json; by default the one in the checkpoint's folder or the folder above.
+        target_space: the row of the target space embedding; by default the one that training moved, or 0.
+        command: the command line, noted in flags.txt.
+        done: called with 1 after each checkpoint, for a progress bar.
+
+    Raises:
+        ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.
+        FileNotFoundError: a file is missing.
+    """
+    paths = _checkpoints(checkpoint)
+    flags = _their_flags(Path(paths[0]).parent)
+    hparams_file = hparams_file or _hparams_file(Path(paths[0]).parent)
+    if flags.get("model", "transformer") != "transformer":
+        raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
+    variables = _read(paths[0])
+    hparams, notes = convert_hparams(read_their_hparams(hparams_file))
+    encoders = [SubwordEncoder(path) for path in vocabularies]  # older versions' files have names of other endings
+    sizes = [encoders[0].vocab_size, encoders[-1].vocab_size]
+    _check_vocabularies(vocabularies, sizes, embedding_sizes(variables))
+    if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
+        hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
+        notes = [*notes, "The vocabularies are of different sizes, so tensor2tensor did not share embeddings either."]
+    manifest = _manifest(flags, encoders, paths)
+    _check_folder(folder, hparams, manifest)
+
+    model = build_transformer(hparams, *sizes)
+    if hparams.use_target_space_embedding:
+        target_space, told = _target_space(variables, target_space)
+        notes = [*notes, *told]
+    else:
+        target_space = None
+    made = []
+    for number, path in enumerate(paths):
+        load_variables(model, variables if number == 0 else _read(path), target_space or 0)
+        if number == 0:
+            _write(folder, hparams, manifest, vocabularies)
+            write_text(folder / "flags.txt", command)
+        made.append(save_weights(model, folder, step_of(path)))
+        done(1)
+    return Imported(made, hparams, model.count_params(), target_space, notes)
+
+
+def _checkpoints(given: Path) -> list[str]:
+    """The checkpoints meant, oldest first."""
+    if given.is_dir():
+        if found := list_checkpoints(given):
+            return found
+        raise FileNotFoundError(
+            f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}, "
+            "which has no model.ckpt-N.index."
+        )
+    prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(given))
+    if not Path(f"{prefix}.index").is_file():
+        near = ", ".join(Path(path).name for path in list_checkpoints(given.parent))
+        raise FileNotFoundError(
+            f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}; "
+            f"there is no {prefix}.index." + (f" Its folder has {near}." if near else "")
+        )
+    return [prefix]
+
+
+def _read(path: str) -> dict[str, np.ndarray]:
+    """The model's variables by name, and what the optimizer remembers of the target space embedding.
+
+    Raises:
+        ValueError: the checkpoint is damaged, or of another model.
+    """
+    try:
+        reader = tf.train.load_checkpoint(path)
+        names = reader.get_variable_to_shape_map()
+        wanted = [*model_variables(names), *(name for name in names if name.endswith(f"{TARGET_SPACES}/Adam_1"))]
+        if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
+            scopes = sorted({name.split("/")[0] for name in wanted})
+            raise ValueError(
+                f"The checkpoint must be of tensor2tensor's model transformer. Received: {path}, with variables of "
+                f"{', '.join(scopes) or 'no model'}."
+            )
+        return {name: reader.get_tensor(name) for name in wanted}
+    except (tf.errors.OpError, RuntimeError, IndexError) as error:
+        reason = str(error).strip().split("\n")[0].rstrip(".")
+        raise ValueError(
+            f"A whole checkpoint is required. Received: {path}, which cannot be read: {reason}. Copy it again, all its "
+            "files."
+        ) from error
+
+
+def _their_flags(folder: Path) -> dict[str, str]:
+    """The flags that its trainer noted beside its checkpoints; none where there is no flags_t2t.txt."""
+    path = _beside(folder, "flags_t2t.txt")
+    if path is None:
+        return {}
+    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
+    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in lines)
+    return {match[1]: match[2] for match in found if match}
+
+
+def _beside(folder: Path, name: str) -> Path | None:
+    """A file in the folder of a checkpoint or, since averages lie in folders of their own, in the one above."""
+    return next((where / name for where in (folder, folder.parent) if (where / name).is_file()), None)
+
+
+def _hparams_file(folder: Path) -> Path:
+    if path := _beside(folder, HPARAMS):
+        return path
+    raise FileNotFoundError(
+        f"The model's {HPARAMS} is required. Received: none in {folder} nor above it. Name it with --t2t_hparams: "
+        "t2t-trainer wrote it into its --output_dir."
+    )
+
+
+def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
+    if set(sizes) != set(embeddings):
+        given = " and ".join(f"{path} with {size:,}" for path, size in zip(paths, sizes, strict=False))
+        raise ValueError(
+            f"The vocabularies must be those of the checkpoint, whose embeddings are for "
+            f"{' and '.join(f'{size:,}' for size in embeddings) or 'no'} subtokens. Received: {given}. Give "
+            "--t2t_vocab the file or the two files (source,target) that the model was trained with."
+        )
+
+
+def _target_space(variables: dict[str, np.ndarray], wanted: int | None) -> tuple[int, list[str]]:
+    """The row of the target space embedding, and what to tell of it."""
+    trained = trained_target_space(variables)
+    rows = len(variables.get(TARGET_SPACES, []))
+    if wanted is None:
+        if trained is not None:
+            return trained, []
+        return 0, [
+            "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken, "
+            "that of nearly all problems; if yours set target_space_id, give --target_space_id."
+        ]
+    if not 0 <= wanted < max(rows, 1):
+        raise ValueError(f"--target_space_id must be at least 0 and less than {rows}. Received: {wanted}.")
+    if trained is not None and wanted != trained:
+        return wanted, [f"Training moved row {trained} of the target space embedding; row {wanted} is taken as asked."]
+    return wanted, []
+
+
+def _manifest(flags: dict[str, str], encoders: Sequence[SubwordEncoder], paths: Sequence[str]) -> dict[str, Any]:
+    problem = flags.get("problem", "imported")
+    parsing = problem == "wsj_parsing"
+    entries = [
+        {
+            "file": name,
+            "type": "subwords",
+            "size": encoder.vocab_size,
+            "bytes": encoder.path.stat().st_size,
+            "sha256": file_sha256(encoder.path),
+        }
+        for encoder, name in zip(encoders, VOCABULARY_NAMES[len(encoders)], strict=True)
+    ]
+    return {
+        "format": FORMAT,
+        "problem": problem,
+        "task": "parsing" if parsing else "translation",
+        "t2tlite": t2tlite.__version__,
+        "imported_from": {"program": "tensor2tensor", "folder": str(Path(paths[0]).parent)},
+        "options": {"linearisation": "t2t"} if parsing else {},
+        "languages": {"source": "", "target": ""},
+        "decode_defaults": dict(DECODE_DEFAULTS),
+        **dict(zip(("vocabulary", "target_vocabulary"), entries, strict=False)),
+        "splits": {},
+        "reverse": False,
+        "data_dir": "",
+    }
+
+
+def _check_folder(folder: Path, hparams: HParams, manifest: dict[str, Any]) -> None:
+    """A run directory that is there must be of the same imported model, to which checkpoints are added."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
+    if not (folder / MANIFEST).exists() and not list_checkpoints(folder):
+        return
+    before = read_manifest(folder)
+    ignored = ("imported_from", "t2tlite")
+    same = {**before, **{name: manifest[name] for name in ignored}} == manifest
+    if not same or read_hparams(folder) != hparams:
+        raise ValueError(
+            f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
+            "which holds another run. Use another --output_dir."
+        )
+
+
+def _write(folder: Path, hparams: HParams, manifest: dict[str, Any], vocabularies: Sequence[Path]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for path, name in zip(vocabularies, VOCABULARY_NAMES[len(vocabularies)], strict=True):
+        with atomic_file(folder / name) as file:
+            file.write(path.read_bytes())
+    write_text(folder / HPARAMS, hparams.to_json())
+    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")

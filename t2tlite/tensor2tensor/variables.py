@@ -1,0 +1,154 @@
+"""Which variables of a tensor2tensor checkpoint make up our Transformer.
+
+tensor2tensor keeps a model's variables under `transformer/`: the layers under `transformer/body`, and each embedding in
+shards, `transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_0` and on, cut between rows. Beside them lie those of
+its optimizer and its running statistics.
+"""
+
+# V vocabulary, D hidden size
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from t2tlite.config import HParams
+
+SCOPE = "transformer/"
+TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of text it knew of
+
+# Of the optimizer and of training's statistics: no part of the model.
+BOOKKEEPING = re.compile(
+    r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power)$"
+    r"|.*/(Adam|Adam_1|Adafactor|Momentum|ExponentialMovingAverage)$"
+)
+
+Place = tuple[Any, list[str]]  # one of our variables, and the names of its: several are one, cut between rows
+
+
+def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
+    """Gives a built Transformer the weights of tensor2tensor's.
+
+    Args:
+        model: of the same shape; see `tensor2tensor.hparams`.
+        variables: by name.
+        target_space: the row of its target space embedding that the model was trained with.
+
+    Raises:
+        ValueError: a variable is missing, has another shape, or has no place in the model; all of them are listed.
+    """
+    places = list(_places(model, variables))
+    problems: list[str] = []
+    for variable, names in places:
+        missing = [f"{name} is missing." for name in names if name not in variables]
+        shape, wanted = () if missing else _shape(variables, names), tuple(variable.shape)
+        if not missing and shape != wanted:
+            missing = [f"{names[0]} must have the shape {list(wanted)}. Received: {list(shape)}."]
+        problems += missing
+    used = {name for _, names in places for name in names}
+    problems += [f"{name} has no place in the model." for name in model_variables(variables) if name not in used]
+    if problems:
+        raise ValueError(
+            "The checkpoint's variables must be those of the model that its hparams describe. Received:\n  "
+            + "\n  ".join(problems)
+            + "\nGive the hparams.json and vocabularies that it was trained with."
+        )
+    for variable, names in places:
+        if names == [TARGET_SPACES]:
+            value = variables[TARGET_SPACES][target_space]
+        else:
+            value = np.concatenate([variables[name] for name in names])
+        variable.assign(np.asarray(value, np.float32))
+
+
+def model_variables(names: Collection[str]) -> list[str]:
+    """Those of the names that are of the model itself, sorted."""
+    return sorted(name for name in names if not BOOKKEEPING.match(name))
+
+
+def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
+    """The row of the target space embedding that training has moved, as its optimizer's memory tells; None if unknown.
+
+    tensor2tensor's Adam leaves alone what gets no gradient, and a problem uses a single row.
+    """
+    moments = next((name for name in variables if name.endswith(f"{TARGET_SPACES}/Adam_1")), None)
+    if moments is None:
+        return None
+    rows = np.flatnonzero(np.any(np.asarray(variables[moments]) != 0, axis=1))
+    return int(rows[0]) if len(rows) == 1 else None
+
+
+def embedding_sizes(names: Collection[str]) -> list[int]:
+    """The vocabulary sizes for which a checkpoint has embeddings, ascending."""
+    found = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
+    return sorted({int(match[1]) for match in found if match})
+
+
+def _shape(variables: Mapping[str, np.ndarray], names: list[str]) -> tuple[int, ...]:
+    """The shape of the variable that these make up."""
+    shapes = [tuple(variables[name].shape) for name in names]
+    if names == [TARGET_SPACES]:
+        return shapes[0][1:]
+    return (sum(rows for rows, *_ in shapes), *shapes[0][1:])
+
+
+def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
+    """Each of our variables once, with the names of its."""
+    embeddings = {"input_emb": model.source_embedding, "target_emb": model.target_embedding}
+    embeddings["softmax"] = model.softmax_embedding
+    for kind, embedding in embeddings.items():
+        first = next(other for other, one in embeddings.items() if one is embedding)
+        if kind == first:  # tied ones come once
+            yield embedding.weight, _shards(embedding, kind, model.hparams, names)
+    if model.target_space is not None:
+        yield model.target_space, [TARGET_SPACES]
+    for stack, layers, norm in (
+        ("encoder", model.encoder_layers, model.encoder_norm),
+        ("decoder", model.decoder_layers, model.decoder_norm),
+    ):
+        for i, layer in enumerate(layers):
+            yield from _layer(layer, f"{SCOPE}body/{stack}/layer_{i}")
+        if norm is not None:
+            yield from _norm(norm, f"{SCOPE}body/{stack}/layer_prepostprocess")
+
+
+def _layer(layer: Any, prefix: str) -> Iterator[Place]:
+    attentions = {"self_attention": "self_attention", "cross_attention": "encdec_attention"}
+    for ours, theirs in attentions.items():
+        if not hasattr(layer, ours):  # an encoder layer attends to itself alone
+            continue
+        attention = getattr(layer, ours)
+        for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output_transform", "output_transform")):
+            yield getattr(attention, part).kernel, [f"{prefix}/{theirs}/multihead_attention/{name}/kernel"]
+        yield from _residual(getattr(layer, f"{ours}_residual"), f"{prefix}/{theirs}")
+    for dense, theirs in ((layer.feed_forward.inner, "conv1"), (layer.feed_forward.outer, "conv2")):
+        yield dense.kernel, [f"{prefix}/ffn/{theirs}/kernel"]
+        yield dense.bias, [f"{prefix}/ffn/{theirs}/bias"]
+    yield from _residual(layer.feed_forward_residual, f"{prefix}/ffn")
+
+
+def _residual(residual: Any, prefix: str) -> Iterator[Place]:
+    return _norm(residual.norm, f"{prefix}/{'layer_prepostprocess' if residual.pre_norm else 'layer_postprocess'}")
+
+
+def _norm(norm: Any, prefix: str) -> Iterator[Place]:
+    yield norm.gamma, [f"{prefix}/layer_norm/layer_norm_scale"]
+    yield norm.beta, [f"{prefix}/layer_norm/layer_norm_bias"]
+
+
+def _shards(embedding: Any, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
+    """The names of an embedding's shards; where there are none, the name of the first.
+
+    A model that shares embeddings has `shared`, one for each vocabulary; one that does not has `input_emb`,
+    `target_emb` and `softmax`. With its hparam shared_embedding it has `shared` for source and target, and `softmax`;
+    older versions shared between target and softmax even where the source's vocabulary is another.
+    """
+    modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
+    own, shared = f"{modality}/{kind}/weights_0" in names, f"{modality}/shared/weights_0" in names
+    if hparams.shared_embedding_and_softmax_weights or (shared and not own):
+        kind = "shared"
+    count = sum(re.fullmatch(rf"{modality}/{kind}/weights_\d+", name) is not None for name in names)
+    return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]

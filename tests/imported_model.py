@@ -1,0 +1,47 @@
+"""What the tests of t2t-import share: the commands called, their files read, token losses from logits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from t2tlite.bin import t2t_decoder, t2t_import
+
+WSJ_VOCABULARY = "vocab.wsj_parsing.32768.subwords"
+
+
+def imported(folder: Path, *flags: str) -> Path:
+    """A run directory made by t2t-import."""
+    assert t2t_import.main([*flags, f"--output_dir={folder}"]) == 0
+    return folder
+
+
+def decoded(run: Path, out: Path, *flags: str) -> list[str]:
+    """The lines that t2t-decoder writes."""
+    assert t2t_decoder.main([f"--output_dir={run}", f"--decode_to_file={out}", *flags]) == 0
+    return out.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def log_probabilities(logits: np.ndarray) -> np.ndarray:
+    """[..., V] -> float64 [..., V]."""
+    logits = np.asarray(logits, np.float64)
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def token_losses(logits: np.ndarray, targets: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
+    """Cross-entropy of each target token as tensor2tensor computes it, [B, T]; 0 at padding.
+
+    With smoothing every other token has the probability smoothing / (V - 1), and the entropy of that is taken off.
+    """
+    log_probs = log_probabilities(logits)
+    right = np.take_along_axis(log_probs, targets[..., None].astype(int), axis=-1)[..., 0]
+    size = logits.shape[-1]
+    low = smoothing / (size - 1)
+    entropy = -((1 - smoothing) * np.log(1 - smoothing) + (smoothing * np.log(low) if smoothing else 0.0))
+    return (-(1 - smoothing) * right - low * (log_probs.sum(-1) - right) - entropy) * (targets != 0)
