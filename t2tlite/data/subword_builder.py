@@ -27,11 +27,12 @@ def build_subwords(
     """Learns a vocabulary of about `target_size` subtokens from `sentences` and writes it to `path`.
 
     Args:
-        sentences: plain text, read once.
+        sentences: plain text, read once. tensor2tensor's problems strip each line before.
         target_size: number of ids wanted. The vocabulary has that many, give or take 1 %, if some minimum count between
             1 and 1,000 leads to it; otherwise what the search finds nearest. Small text gives fewer.
         path: the vocabulary file; appears whole or not at all.
-        max_subtoken_length: learned subtokens are shorter than this many characters, as in tensor2tensor.
+        max_subtoken_length: learned subtokens are shorter than this many characters, as in tensor2tensor. Sets a bound
+            to the work where text has long tokens, such as Chinese clauses.
 
     Raises:
         ValueError: there is no text, `target_size` is less than the marks and the text's characters need,
@@ -100,7 +101,7 @@ def learn_subtokens(
 
     Args:
         token_counts: how often each token occurs.
-        min_count: take strings that occur at least this often and are in no longer one taken.
+        min_count: a string is taken if it occurs at least this often outside of longer ones that are taken.
         max_subtoken_length: learned subtokens are shorter than this many characters.
 
     Raises:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +57,7 @@ def join_tokens(tokens: Sequence[str]) -> str:
     return "".join(text)
 
 
-def escape(token: str, alphabet: Set[str]) -> str:
+def escape(token: str, alphabet: frozenset[str]) -> str:
     r"""Spells a token in the characters of `alphabet`, with `_` at its end.
 
     `\` becomes `\\`, `_` becomes `\u`, and a character that is not in `alphabet` its number: a line feed `\10;`.
@@ -144,7 +144,7 @@ class SubwordEncoder:
         self.path = Path(path)
         self._subtokens = _read_subtokens(self.path)
         self.vocab_size = len(self._subtokens)
-        self._ids = {subtoken: i for i, subtoken in enumerate(self._subtokens) if subtoken}
+        self._ids = {subtoken: i for i, subtoken in enumerate(self._subtokens)}
         self._longest = max(map(len, self._ids))
         self._alphabet = ESCAPE_CHARACTERS.union(*self._subtokens)
         self._token_ids = functools.lru_cache(CACHED_TOKENS)(self._encode_token)
@@ -156,7 +156,7 @@ class SubwordEncoder:
         """Token ids of `text`, without the end mark; none for the empty text.
 
         Raises:
-            ValueError: `text` holds a lone surrogate, or a character that the file lacks as a subtoken (see the message).
+            ValueError: `text` holds a lone surrogate, or needs a character that is no subtoken of the file.
         """
         check_unicode(text)
         return list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text))))
@@ -198,8 +198,8 @@ class SubwordEncoder:
         except KeyError as error:
             raise ValueError(
                 "A vocabulary must have the characters of its subtokens, and those of escapes (\\_u;0123456789), as "
-                f"subtokens of their own. Received: {self.path}, which lacks {error.args[0]!r}, so that {token!r} "
-                "cannot be encoded. Use the vocabulary as it was built."
+                f"subtokens of their own. Received: {self.path}, which lacks {error.args[0]!r}, so that "
+                f"{token[:40]!r} cannot be encoded. Use the vocabulary as it was built."
             ) from error
         return tuple(self._ids[match] for match in matches)
 

@@ -75,7 +75,7 @@ class TextSample:
             OSError: the file cannot be written.
         """
         if vocabulary_type(path) == "subwords":
-            build_subwords(self.sentences(), vocab_size, path)
+            build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
         else:
             train_sentencepiece(self.sentences(), vocab_size, path, symbols)
 

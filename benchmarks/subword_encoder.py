@@ -1,0 +1,54 @@
+"""Speed of tensor2tensor's subword vocabularies on one core: building one, encoding, decoding.
+
+    python benchmarks/subword_encoder.py --text train.en train.de --vocab_size=8192
+    python benchmarks/subword_encoder.py --text train.en train.de --vocab_file=vocab.translate_ende.subwords
+
+Text is encoded twice; the second time its words are in the cache. Times are the process's own. Prints one line that
+begins RESULT.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+from t2tlite.data.subword_builder import build_subwords, count_tokens
+from t2tlite.data.subword_encoder import SubwordEncoder
+from t2tlite.data.text_files import read_lines
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--text", nargs="+", required=True, help="files, one sentence a line")
+    parser.add_argument("--vocab_file", help="vocabulary to use (default: build one from the text)")
+    parser.add_argument("--vocab_size", type=int, default=8192, help="about how large a vocabulary to build")
+    args = parser.parse_args()
+    sentences = [line.strip() for path in args.text for line in read_lines(path)]
+    words = sum(len(sentence.split()) for sentence in sentences)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        if not args.vocab_file:
+            build_subwords(sentences, args.vocab_size, Path(folder, "vocab.subwords"))
+        build_seconds = time.process_time() - start
+        encoder = SubwordEncoder(args.vocab_file or Path(folder, "vocab.subwords"))
+    encode_rates = []
+    for _ in range(2):
+        start = time.process_time()
+        rows = encoder.encode_batch(sentences)
+        encode_rates.append(len(sentences) / (time.process_time() - start))
+    start = time.process_time()
+    encoder.decode_batch(rows)
+    decode_rate = len(sentences) / (time.process_time() - start)
+    built = "read" if args.vocab_file else f"built in {build_seconds:.1f} s"
+    print(
+        f"RESULT subwords: {len(sentences)} sentences of {words / len(sentences):.1f} words, "
+        f"{len(count_tokens(sentences))} different tokens, vocabulary of {encoder.vocab_size} {built}; sentences/s "
+        f"encoded {encode_rates[0]:.0f}, with warm cache {encode_rates[1]:.0f}, decoded {decode_rate:.0f}"
+    )
+
+
+if __name__ == "__main__":
+    main()
