@@ -211,7 +211,8 @@ def run_command(
             import_tensorflow(args.verbosity)
         run(args)
     except absl_flags.Error as error:
-        return _fail(program, f"{error} --help lists the flags.")
+        message = str(error).replace(" ?", "?")
+        return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
     except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE

@@ -86,7 +86,7 @@ def test_the_last_of_several_counts(parsed):
 @pytest.mark.parametrize(
     ("argv", "messages"),
     [
-        (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem", "--help lists the flags."]),
+        (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem? --help lists the flags."]),
         (["--vocab_size=many"], ["--vocab_size=many", "--help lists the flags."]),
         (["--vocab_size=1.5"], ["--vocab_size=1.5"]),
         (["--max_length_ratio=x"], ["--max_length_ratio=x"]),

@@ -271,3 +271,10 @@ def test_import_needs_no_tensorflow():
     code = f"import sys, {modules}; sys.exit('tensorflow' in sys.modules)"
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_list_of_words_is_no_subword_vocabulary(tmp_path):
+    path = tmp_path / "vocab.tokens"
+    path.write_text("<pad>\n<EOS>\nword\nother\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"must have subtokens that end a word, with '_' at .*vocab\.tokens"):
+        SubwordEncoder(path)

@@ -213,6 +213,11 @@ def _read_subtokens(path: Path) -> list[str]:
             f"A subword vocabulary's first two lines must be {PAD_MARKS[0]!r} and {EOS_MARKS[0]!r}. Received: "
             f"{received} in {path}. Use a vocabulary that tensor2tensor or t2t-datagen wrote."
         )
+    if not any(subtoken.endswith("_") for subtoken in subtokens[2:]):
+        raise ValueError(
+            f"A subword vocabulary must have subtokens that end a word, with '_' at their end. Received: {path}, which "
+            "has none: a list of whole words perhaps, which t2tlite cannot read."
+        )
     return subtokens
 
 
