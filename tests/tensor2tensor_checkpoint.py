@@ -13,6 +13,7 @@ from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.tensor2tensor.hparams import convert_hparams
 from t2tlite.tensor2tensor.variables import embedding_sizes, load_variables
 
+TWO_VOCABULARIES = Path(__file__).parent / "fixtures" / "tensor2tensor_two_vocabularies.npz"
 TARGET_SPACE = 1  # the row of its target space embedding that the fixtures of logits use
 
 
@@ -34,11 +35,11 @@ def hparams_of(saved: str) -> HParams:
     return convert_hparams(json.loads(str(saved))).hparams
 
 
-def load(hparams: HParams, variables: dict[str, np.ndarray]) -> Transformer:
+def load(hparams: HParams, variables: dict[str, np.ndarray], target_space: int = TARGET_SPACE) -> Transformer:
     """A model with these variables, whose larger vocabulary is the source's."""
     sizes = embedding_sizes(variables)
     model = build_transformer(hparams, sizes[-1], sizes[0])
-    load_variables(model, variables, TARGET_SPACE)
+    load_variables(model, variables, target_space)
     return model
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
+from tensor2tensor_checkpoint import TWO_VOCABULARIES
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
@@ -18,15 +21,15 @@ CHANGES = (
     "layer_postprocess_sequence=dan,layer_prepostprocess_dropout=0,attention_dropout=0,relu_dropout=0,"
     "optimizer_adam_beta2=0.98,learning_rate_schedule=noam,learning_rate_constant=0.05,learning_rate_warmup_steps=10"
 )
+CHANGES_OF_TWO_VOCABULARIES = (
+    "hidden_size=16,filter_size=24,num_heads=2,num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=8,"
+    "attention_value_channels=12,shared_embedding_and_softmax_weights=false,layer_prepostprocess_dropout=0,"
+    "attention_dropout=0,relu_dropout=0,learning_rate_constant=0.2,learning_rate_warmup_steps=8"
+)
 
 
-@pytest.fixture(scope="module")
-def trained(shared):
-    """tensor2tensor's figures; our losses and learning rates, first weights and trained model."""
-    data = np.load(shared / "t2t" / "train_trajectory_postnorm.npz")
-    hparams = registry.hparams("transformer_base_t2t").override(CHANGES)
-    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "init"))
-    start = model.get_weights()
+def train(model, hparams, data):
+    """Losses and learning rates of as many steps on the fixture's batch as it has."""
     optimizer = make_optimizer(hparams)
     optimizer.build(model.trainable_variables)
     part = Part(
@@ -41,6 +44,17 @@ def trained(shared):
     for _ in data["losses"]:
         rates.append(float(optimizer.learning_rate))
         losses.append(float(step(batches).loss))
+    return losses, rates
+
+
+@pytest.fixture(scope="module")
+def trained(shared):
+    """tensor2tensor's figures; our losses and learning rates, first weights and trained model."""
+    data = np.load(shared / "t2t" / "train_trajectory_postnorm.npz")
+    hparams = registry.hparams("transformer_base_t2t").override(CHANGES)
+    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "init"))
+    start = model.get_weights()
+    losses, rates = train(model, hparams, data)
     return data, hparams, losses, rates, start, model
 
 
@@ -77,3 +91,21 @@ def test_the_hparams_are_those_of_the_fixture(trained):
     converted = tensor2tensor_checkpoint.hparams_of(data["hparams"])
     assert converted.learning_rate_constant == pytest.approx(hparams.learning_rate_constant)
     assert not converted.override("learning_rate_constant=0.05").diff(hparams)
+
+
+def test_its_own_schedule_and_separate_embeddings():
+    """transformer_base's schedule, in which the first update has rate 0, and two vocabularies."""
+    data = np.load(TWO_VOCABULARIES)
+    hparams = registry.hparams("transformer_base_t2t").override(CHANGES_OF_TWO_VOCABULARIES)
+    load = functools.partial(tensor2tensor_checkpoint.load, hparams, target_space=int(data["target_space_id"]))
+    model = load(tensor2tensor_checkpoint.variables_of(data, "init"))
+    start = model.get_weights()
+    losses, rates = train(model, hparams, data)
+    np.testing.assert_allclose(rates, data["learning_rates"], rtol=1e-6)
+    assert rates[0] == 0.0
+    np.testing.assert_allclose(losses, data["losses"], rtol=1e-4)
+    assert losses[-1] < 0.2 * losses[0]
+    theirs = load(tensor2tensor_checkpoint.variables_of(data, "final")).get_weights()
+    for ours, expected, before in zip(model.variables, theirs, start, strict=True):
+        error, moved = np.abs(np.asarray(ours) - expected).mean(), np.abs(expected - before).mean()
+        assert error < 0.001 * moved, ours.path
