@@ -67,7 +67,7 @@ def run(args: flags.Args) -> None:
     if args.registry_help:
         print(registry.registry_help())
         return
-    flags.require(args, "data_dir", "output_dir", *(() if args.warm_start_from else ("hparams_set",)))
+    flags.require(args, *(() if args.warm_start_from else ("hparams_set",)), "data_dir", "output_dir")
     hparams = _hparams(args).override(args.hparams)
     if args.generate_data:
         make_data(args)

@@ -206,6 +206,7 @@ REFUSED = [
     ("hard_attention_k", 8, "0"),
     ("prepend_mode", "prepend_inputs_full_attention", "'none'"),
     ("vocab_divisor", 128, "1"),
+    ("pack_dataset", True, "False"),
     ("weight_dtype", "bfloat16", "'float32'"),
     ("bottom", {"inputs": "image"}, "{}"),
     ("top", {"targets": "ctc"}, "{}"),

@@ -84,7 +84,10 @@ def test_base_is_tensor2tensors_first_version(base, shared):
     same = sorted(set(ours) & set(theirs))
     assert len(same) >= 18
     differ = {name: (ours[name], theirs[name]) for name in same if ours[name] != theirs[name]}
-    assert differ == {"use_target_space_embedding": (False, True)}
+    assert differ == {
+        "use_target_space_embedding": (False, True),
+        "learning_rate_schedule": ("noam", "legacy"),  # its decay scheme is "noam": the same rates
+    }
 
 
 @pytest.mark.parametrize(

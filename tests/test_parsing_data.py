@@ -130,6 +130,8 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
     manifest = json.loads((tmp_path / "data" / "wsj_parsing" / "manifest.json").read_text())
     assert manifest["options"] == {
         "vocab_size": 330,
+        "vocab_type": "sentencepiece",
+        "vocab_file": [],
         "max_length": 0,
         "max_length_ratio": 0.0,
         "linearisation": "normalised",
