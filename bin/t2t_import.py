@@ -4,7 +4,8 @@
 
 --t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are taken, or one of them, DIR/model.ckpt-N.
 --t2t_vocab is the vocabulary, or source's and target's with a comma between. Its hparams.json is looked for beside the
-checkpoint, and above; --t2t_hparams names another. TensorFlow 1 is not needed.
+checkpoint, and above; --t2t_hparams names another. So is flags_t2t.txt, which names the problem; where there is none,
+--problem=wsj_parsing says that the model is a parser. TensorFlow 1 is not needed.
 
 RUN is then like any other:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
@@ -20,6 +21,7 @@ rest.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +30,7 @@ from tqdm import tqdm
 
 from t2tlite.bin import flags
 
-FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "target_space_id", "verbosity")
+FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "problem", "target_space_id", "verbosity")
 
 
 def run(args: flags.Args) -> None:
@@ -36,21 +38,17 @@ def run(args: flags.Args) -> None:
     from t2tlite.tensor2tensor.import_run import import_run
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    if len(args.t2t_vocab) > 2:
-        raise ValueError(
-            f"--t2t_vocab must be one file, or source's and target's. Received: {len(args.t2t_vocab)} files."
-        )
     folder = Path(args.output_dir).expanduser()
-    with tqdm(desc="importing", unit=" checkpoints", leave=False) as bar:
-        imported = import_run(
-            Path(args.t2t_checkpoint).expanduser(),
-            [Path(name).expanduser() for name in args.t2t_vocab],
-            folder,
-            Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
-            args.target_space_id,
-            flags.recorded("t2t-import", args),
-            bar.update,
-        )
+    imported = import_run(
+        Path(args.t2t_checkpoint).expanduser(),
+        [Path(name).expanduser() for name in args.t2t_vocab],
+        folder,
+        Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
+        args.target_space_id,
+        args.problem,
+        flags.recorded("t2t-import", args),
+        functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False),
+    )
     for note in imported.notes:
         print(f"Note: {note}", file=sys.stderr)
     names = ", ".join(Path(path).name for path in imported.checkpoints)

@@ -19,8 +19,7 @@ def data(shared):
 def run(shared, data, tmp_path_factory):
     folder = shared / "t2t" / "trained_wsj"
     path = write_checkpoint(tmp_path_factory.mktemp("trained_wsj") / "model.ckpt-320", variables_of(data))
-    (path.parent / "flags_t2t.txt").write_text("--problem=wsj_parsing\n--model=transformer\n")
-    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={folder / WSJ_VOCABULARY}"]
+    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={folder / WSJ_VOCABULARY}", "--problem=wsj_parsing"]
     return imported(path.parent / "run", *flags, f"--t2t_hparams={folder / 'hparams.json'}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,12 @@ import numpy as np
 import tensorflow as tf
 
 import t2tlite
-from t2tlite.config import HParams
+from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.atomic_file import atomic_file, write_text
 from t2tlite.data.dataset import FORMAT, MANIFEST
 from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.subword_encoder import SubwordEncoder
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.runs import HPARAMS, read_hparams, read_manifest
 from t2tlite.tensor2tensor.hparams import convert_hparams
 from t2tlite.tensor2tensor.hparams import read_hparams as read_their_hparams
@@ -33,7 +33,7 @@ from t2tlite.tensor2tensor.variables import (
     model_variables,
     trained_target_space,
 )
-from t2tlite.training.checkpoints import list_checkpoints, save_weights, step_of
+from t2tlite.training.checkpoints import PREFIX, list_checkpoints, restore_weights, save_weights, step_of
 
 # As its decoder does: beam 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
@@ -57,8 +57,9 @@ def import_run(
     folder: Path,
     hparams_file: Path | None = None,
     target_space: int | None = None,
+    problem: str | None = None,
     command: str = "",
-    done: Callable[[int], None] = lambda count: None,
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Imported:
     """Turns checkpoints of tensor2tensor's model `transformer` into a run directory, or adds them to one.
 
@@ -68,19 +69,26 @@ def import_run(
         folder: the run directory.
         hparams_file: its hparams.json; by default the one in the checkpoint's folder or the folder above.
         target_space: the row of the target space embedding; by default the one that training moved, or 0.
+        problem: the name of the problem; by default as its flags_t2t.txt says. `wsj_parsing` makes a parser.
         command: the command line, noted in flags.txt.
-        done: called with 1 after each checkpoint, for a progress bar.
+        progress: given the checkpoints, yields them in turn, such as a tqdm bar.
 
     Raises:
         ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.
         FileNotFoundError: a file is missing.
+        OSError: the disk is full, for one. The same call again goes on.
     """
-    paths = _checkpoints(checkpoint)
-    flags = _their_flags(Path(paths[0]).parent)
-    hparams_file = hparams_file or _hparams_file(Path(paths[0]).parent)
+    if len(vocabularies) not in VOCABULARY_NAMES:
+        raise ValueError(
+            f"--t2t_vocab must be one file, or source's and target's. Received: {len(vocabularies)} files."
+        )
+    paths = _checkpoints(checkpoint.absolute())
+    trained_in = Path(paths[0]).parent
+    hparams_file = hparams_file or _hparams_file(trained_in)
+    flags = _their_flags(trained_in, hparams_file.parent) | ({"problem": problem} if problem else {})
     if flags.get("model", "transformer") != "transformer":
         raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
-    variables = _read(paths[0])
+    variables = _read(paths[-1])  # the newest, since at step 0 the optimizer remembers nothing yet
     hparams, notes = convert_hparams(read_their_hparams(hparams_file))
     encoders = [SubwordEncoder(path) for path in vocabularies]  # older versions' files have names of other endings
     sizes = [encoders[0].vocab_size, encoders[-1].vocab_size]
@@ -88,24 +96,20 @@ def import_run(
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
         notes = [*notes, "The vocabularies are of different sizes, so tensor2tensor did not share embeddings either."]
-    manifest = _manifest(flags, encoders, paths)
+    target_space, told = _target_space(hparams, variables, target_space)
+    manifest = _manifest(flags, encoders, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
 
     model = build_transformer(hparams, *sizes)
-    if hparams.use_target_space_embedding:
-        target_space, told = _target_space(variables, target_space)
-        notes = [*notes, *told]
-    else:
-        target_space = None
+    for path in paths:
+        load_variables(model, _read(path), target_space or 0)
+        _check_checkpoint(folder, model, step_of(path))
+    _write(folder, hparams, manifest, vocabularies, command)
     made = []
-    for number, path in enumerate(paths):
-        load_variables(model, variables if number == 0 else _read(path), target_space or 0)
-        if number == 0:
-            _write(folder, hparams, manifest, vocabularies)
-            write_text(folder / "flags.txt", command)
-        made.append(save_weights(model, folder, step_of(path)))
-        done(1)
-    return Imported(made, hparams, model.count_params(), target_space, notes)
+    for path in progress(paths):
+        load_variables(model, _read(path), target_space or 0)
+        made.append(_save(model, folder, step_of(path)))
+    return Imported(made, hparams, model.count_params(), target_space, [*notes, *told])
 
 
 def _checkpoints(given: Path) -> list[str]:
@@ -145,16 +149,21 @@ def _read(path: str) -> dict[str, np.ndarray]:
             )
         return {name: reader.get_tensor(name) for name in wanted}
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
-        reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"A whole checkpoint is required. Received: {path}, which cannot be read: {reason}. Copy it again, all its "
-            "files."
+            f"A whole checkpoint is required. Received: {path}, which cannot be read: {_reason(error)}. Copy it again, "
+            "all its files."
         ) from error
 
 
-def _their_flags(folder: Path) -> dict[str, str]:
-    """The flags that its trainer noted beside its checkpoints; none where there is no flags_t2t.txt."""
-    path = _beside(folder, "flags_t2t.txt")
+def _reason(error: Exception) -> str:
+    """TensorFlow's message, without what it says of its own operations."""
+    line = str(error).strip().split("\n")[0]
+    return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
+
+
+def _their_flags(*folders: Path) -> dict[str, str]:
+    """The flags that its trainer noted in one of the folders, or above it; none where there is no flags_t2t.txt."""
+    path = next(filter(None, (_beside(folder, "flags_t2t.txt") for folder in folders)), None)
     if path is None:
         return {}
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
@@ -186,10 +195,18 @@ def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings:
         )
 
 
-def _target_space(variables: dict[str, np.ndarray], wanted: int | None) -> tuple[int, list[str]]:
-    """The row of the target space embedding, and what to tell of it."""
+def _target_space(
+    hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None
+) -> tuple[int | None, list[str]]:
+    """The row of the target space embedding, None where the model has none, and what to tell of it."""
+    if not hparams.use_target_space_embedding:
+        if wanted is not None:
+            raise ValueError(
+                "--target_space_id is for models with use_target_space_embedding=true. Received: --target_space_id="
+                f"{wanted}, and hparams with false. Leave it out."
+            )
+        return None, []
     trained = trained_target_space(variables)
-    rows = len(variables.get(TARGET_SPACES, []))
     if wanted is None:
         if trained is not None:
             return trained, []
@@ -197,14 +214,14 @@ def _target_space(variables: dict[str, np.ndarray], wanted: int | None) -> tuple
             "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken, "
             "that of nearly all problems; if yours set target_space_id, give --target_space_id."
         ]
-    if not 0 <= wanted < max(rows, 1):
-        raise ValueError(f"--target_space_id must be at least 0 and less than {rows}. Received: {wanted}.")
     if trained is not None and wanted != trained:
         return wanted, [f"Training moved row {trained} of the target space embedding; row {wanted} is taken as asked."]
     return wanted, []
 
 
-def _manifest(flags: dict[str, str], encoders: Sequence[SubwordEncoder], paths: Sequence[str]) -> dict[str, Any]:
+def _manifest(
+    flags: dict[str, str], encoders: Sequence[SubwordEncoder], trained_in: Path, target_space: int | None
+) -> dict[str, Any]:
     problem = flags.get("problem", "imported")
     parsing = problem == "wsj_parsing"
     entries = [
@@ -222,7 +239,8 @@ def _manifest(flags: dict[str, str], encoders: Sequence[SubwordEncoder], paths: 
         "problem": problem,
         "task": "parsing" if parsing else "translation",
         "t2tlite": t2tlite.__version__,
-        "imported_from": {"program": "tensor2tensor", "folder": str(Path(paths[0]).parent)},
+        "imported_from": {"program": "tensor2tensor", "folder": str(trained_in)},
+        "target_space": target_space,
         "options": {"linearisation": "t2t"} if parsing else {},
         "languages": {"source": "", "target": ""},
         "decode_defaults": dict(DECODE_DEFAULTS),
@@ -237,22 +255,58 @@ def _check_folder(folder: Path, hparams: HParams, manifest: dict[str, Any]) -> N
     """A run directory that is there must be of the same imported model, to which checkpoints are added."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
-    if not (folder / MANIFEST).exists() and not list_checkpoints(folder):
+    if not any((folder / name).exists() for name in (MANIFEST, HPARAMS)) and not list_checkpoints(folder):
         return
-    before = read_manifest(folder)
-    ignored = ("imported_from", "t2tlite")
-    same = {**before, **{name: manifest[name] for name in ignored}} == manifest
-    if not same or read_hparams(folder) != hparams:
+    what = "files of another program"  # such as tensor2tensor's own
+    if (folder / MANIFEST).exists():
+        before = read_manifest(folder)
+        if "imported_from" in before:
+            ignored = ("imported_from", "t2tlite")
+            others = [name for name in manifest if name not in ignored and before.get(name) != manifest[name]]
+            others += [name for name in hparams.diff(read_hparams(folder)) if name in MODEL_FIELDS]
+            if not others:
+                return
+            what = f"another model, which differs in {', '.join(others)}"
+        else:
+            what = "a run that was not imported"
+    raise ValueError(
+        f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
+        f"which holds {what}. Use another --output_dir."
+    )
+
+
+def _check_checkpoint(folder: Path, model: Transformer, step: int) -> None:
+    """A checkpoint of this step that is there, from an earlier import, must have the model's weights."""
+    path = str(folder / f"{PREFIX}-{step}")
+    if path not in list_checkpoints(folder):
+        return
+    weights = model.get_weights()
+    restore_weights(model, path)
+    if not all(map(np.array_equal, weights, model.get_weights())):
         raise ValueError(
-            f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
-            "which holds another run. Use another --output_dir."
+            f"A run has one checkpoint of a step. Received: {folder}, whose {PREFIX}-{step} has other weights. Use "
+            f"another --output_dir, or delete {path}.* first."
         )
 
 
-def _write(folder: Path, hparams: HParams, manifest: dict[str, Any], vocabularies: Sequence[Path]) -> None:
+def _write(
+    folder: Path, hparams: HParams, manifest: dict[str, Any], vocabularies: Sequence[Path], command: str
+) -> None:
+    """All of the run directory but the checkpoints."""
     folder.mkdir(parents=True, exist_ok=True)
     for path, name in zip(vocabularies, VOCABULARY_NAMES[len(vocabularies)], strict=True):
         with atomic_file(folder / name) as file:
             file.write(path.read_bytes())
-    write_text(folder / HPARAMS, hparams.to_json())
     write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    write_text(folder / HPARAMS, hparams.to_json())
+    write_text(folder / "flags.txt", command)
+
+
+def _save(model: Transformer, folder: Path, step: int) -> str:
+    try:
+        return save_weights(model, folder, step)
+    except tf.errors.OpError as error:
+        raise OSError(
+            f"{PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some space and run "
+            "the same command again: it goes on."
+        ) from error

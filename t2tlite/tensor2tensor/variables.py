@@ -20,12 +20,11 @@ from t2tlite.config import HParams
 SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of text it knew of
 
-# Of the optimizer and of training's statistics: no part of the model.
+# Of the optimizer and of training's statistics: no part of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
-    r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power)$"
-    r"|.*/(Adam|Adam_1|Adafactor|Momentum|ExponentialMovingAverage)$"
+    r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
+    r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-
 Place = tuple[Any, list[str]]  # one of our variables, and the names of its: several are one, cut between rows
 
 
@@ -38,24 +37,25 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
         target_space: the row of its target space embedding that the model was trained with.
 
     Raises:
-        ValueError: a variable is missing, has another shape, or has no place in the model; all of them are listed.
+        ValueError: a variable is missing, has another shape, or has no place in the model: all of these are listed;
+            or the target space embedding has no such row.
     """
     places = list(_places(model, variables))
-    problems: list[str] = []
+    unfit: list[str] = []
     for variable, names in places:
         missing = [f"{name} is missing." for name in names if name not in variables]
-        shape, wanted = () if missing else _shape(variables, names), tuple(variable.shape)
-        if not missing and shape != wanted:
-            missing = [f"{names[0]} must have the shape {list(wanted)}. Received: {list(shape)}."]
-        problems += missing
+        unfit += missing or _other_shape(tuple(variable.shape), names, variables)
     used = {name for _, names in places for name in names}
-    problems += [f"{name} has no place in the model." for name in model_variables(variables) if name not in used]
-    if problems:
+    left = [f"{name} has no place in the model." for name in model_variables(variables) if name not in used]
+    if unfit or left:
         raise ValueError(
             "The checkpoint's variables must be those of the model that its hparams describe. Received:\n  "
-            + "\n  ".join(problems)
+            + "\n  ".join(unfit + left)
             + "\nGive the hparams.json and vocabularies that it was trained with."
         )
+    rows = len(variables.get(TARGET_SPACES, ()))
+    if TARGET_SPACES in used and not 0 <= target_space < rows:
+        raise ValueError(f"--target_space_id must be at least 0 and less than {rows}. Received: {target_space}.")
     for variable, names in places:
         if names == [TARGET_SPACES]:
             value = variables[TARGET_SPACES][target_space]
@@ -65,8 +65,11 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
 
 
 def model_variables(names: Collection[str]) -> list[str]:
-    """Those of the names that are of the model itself, sorted."""
-    return sorted(name for name in names if not BOOKKEEPING.match(name))
+    """Those of the names that are of the model itself, sorted.
+
+    What an optimizer remembers of a variable lies below it, as in .../kernel/Adam_1.
+    """
+    return sorted(name for name in names if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names)
 
 
 def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
@@ -74,10 +77,10 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
 
     tensor2tensor's Adam leaves alone what gets no gradient, and a problem uses a single row.
     """
-    moments = next((name for name in variables if name.endswith(f"{TARGET_SPACES}/Adam_1")), None)
-    if moments is None:
+    moments = next((value for name, value in variables.items() if name.endswith(f"{TARGET_SPACES}/Adam_1")), None)
+    if moments is None or np.ndim(moments) != 2:
         return None
-    rows = np.flatnonzero(np.any(np.asarray(variables[moments]) != 0, axis=1))
+    rows = np.flatnonzero(np.any(moments != 0, axis=1))
     return int(rows[0]) if len(rows) == 1 else None
 
 
@@ -87,12 +90,16 @@ def embedding_sizes(names: Collection[str]) -> list[int]:
     return sorted({int(match[1]) for match in found if match})
 
 
-def _shape(variables: Mapping[str, np.ndarray], names: list[str]) -> tuple[int, ...]:
-    """The shape of the variable that these make up."""
+def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]) -> list[str]:
+    """Says that the variables do not make up one of the wanted shape; nothing where they do."""
     shapes = [tuple(variables[name].shape) for name in names]
     if names == [TARGET_SPACES]:
-        return shapes[0][1:]
-    return (sum(rows for rows, *_ in shapes), *shapes[0][1:])
+        wanted = (*shapes[0][:1], *wanted)  # of which a row is taken
+    alike = all(len(shape) == len(wanted) and shape[1:] == wanted[1:] for shape in shapes)
+    if alike and sum(shape[0] for shape in shapes) == wanted[0]:
+        return []
+    which = names[0] if len(names) == 1 else f"{names[0]} to {names[-1].rpartition('/')[2]} together"
+    return [f"{which} must have the shape {list(wanted)}. Received: {', '.join(str(list(s)) for s in shapes)}."]
 
 
 def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
