@@ -277,7 +277,7 @@ def recorded(program: str, args: Args) -> str:
 
 def require(args: Args, *names: str) -> None:
     """Raises CommandError naming those of the flags that were not given."""
-    missing = [f"--{name}" for name in names if getattr(args, name) in (None, "")]
+    missing = [f"--{name}" for name in names if getattr(args, name) in (None, "", [])]
     if missing:
         raise CommandError(f"{' and '.join(missing)} must be given. --help says what for.")
 

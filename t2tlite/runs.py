@@ -144,8 +144,10 @@ def _prepare(folder: Path, dataset: Dataset, hparams: HParams) -> None:
 def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; says so where its run had another vocabulary."""
     run = run_of(path)
-    if (run / MANIFEST).is_file() and not same_vocabularies(read_manifest(run), dataset.manifest):
-        report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
+    if (run / MANIFEST).is_file():
+        manifest = read_manifest(run)
+        if not same_vocabularies(manifest, dataset.manifest, reverse=manifest["reverse"] != dataset.reverse):
+            report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
     return find_checkpoint(Path(path).expanduser(), path)
 
 
@@ -282,9 +284,10 @@ def run_dataset(folder: Path, data_dir: Path | None = None) -> Dataset:
     name = manifest["problem"] + ("_rev" if manifest["reverse"] else "")
     if "imported_from" in manifest:
         if data_dir is None:
+            names = dict.fromkeys(str(folder / entry["file"]) for entry in vocabulary_entries(manifest))
             raise FileNotFoundError(
                 f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
-                f"--vocab_file={folder / manifest['vocabulary']['file']}, and name its folder with --data_dir."
+                f"--vocab_file={','.join(names)}, and name its folder with --data_dir."
             )
         name = None  # any data of its vocabulary
     try:

@@ -13,7 +13,7 @@ from tiny_task import TinyTask, contents, sentences
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
-from t2tlite.data.encoders import open_encoder
+from t2tlite.data.encoders import open_encoder, same_vocabularies
 from t2tlite.data.generate import generate
 from t2tlite.data.subword_builder import build_subwords
 from t2tlite.data.subword_encoder import SubwordEncoder
@@ -155,3 +155,17 @@ def test_the_command(tmp_path, capsys):
     assert found == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
     assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
     assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
+
+
+def test_same_vocabularies():
+    """By content; a manifest without a target's vocabulary has the source's for both."""
+    shared, both = (
+        {"vocabulary": {"sha256": "a"}},
+        {"vocabulary": {"sha256": "a"}, "target_vocabulary": {"sha256": "b"}},
+    )
+    swapped = {"vocabulary": {"sha256": "b"}, "target_vocabulary": {"sha256": "a"}}
+    assert same_vocabularies(shared, shared, reverse=True)
+    assert not same_vocabularies(shared, both)
+    assert same_vocabularies(both, both)
+    assert not same_vocabularies(both, both, reverse=True)
+    assert same_vocabularies(both, swapped, reverse=True)

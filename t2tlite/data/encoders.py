@@ -67,7 +67,7 @@ def open_encoders(folder: Path, manifest: Mapping[str, Any], reverse: bool = Fal
     return encoder, encoder if target is source else open_encoder(folder / target["file"])
 
 
-def same_vocabularies(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Whether two manifests speak of the same vocabularies, by their content."""
-    pairs = zip(vocabulary_entries(one), vocabulary_entries(other), strict=True)
+def same_vocabularies(one: Mapping[str, Any], other: Mapping[str, Any], reverse: bool = False) -> bool:
+    """Whether two manifests speak of the same vocabularies, by their content; `reverse` swaps those of the other."""
+    pairs = zip(vocabulary_entries(one), vocabulary_entries(other, reverse), strict=True)
     return all(mine["sha256"] == theirs["sha256"] for mine, theirs in pairs)
