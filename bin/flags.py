@@ -113,7 +113,8 @@ DEFINITIONS: dict[str, tuple[type, Any, str]] = {
     "warm_start_from": (
         str,
         None,
-        "Run folder or checkpoint whose weights a new run starts from; without --hparams_set, with its hparams.",
+        "Run folder or checkpoint whose weights a new run starts from; without --hparams_set with its hparams, the "
+        "learning rate lowered to where that run stopped.",
     ),
     "rows": (list, None, "t2t-table3: rows and groups (A to E) of Table 3, comma-separated; by default all but big."),
     "seeds": (list, "1", "t2t-table3: run each row once for each of these seeds, comma-separated."),

@@ -116,9 +116,15 @@ def _hparams(args: flags.Args) -> HParams:
     """The named set, or those of the run to start from."""
     if args.hparams_set:
         return registry.hparams(args.hparams_set)
-    from t2tlite.runs import read_hparams, run_of
+    from t2tlite.runs import warm_start_hparams
 
-    return read_hparams(run_of(args.warm_start_from))
+    hparams = warm_start_hparams(args.warm_start_from)
+    print(
+        f"Without --hparams_set: the hparams of {args.warm_start_from}, with learning_rate_constant="
+        f"{hparams.learning_rate_constant:g}, so that the rate rises to where it was when that run stopped.",
+        file=sys.stderr,
+    )
+    return hparams
 
 
 def make_data(args: flags.Args) -> None:

@@ -38,6 +38,7 @@ from t2tlite.training.checkpoints import (
     find_checkpoint,
     list_checkpoints,
     restore_weights,
+    step_of,
 )
 from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluate import Evaluation
@@ -149,6 +150,25 @@ def _warm_start(path: str, dataset: Dataset) -> str:
         if not same_vocabularies(manifest, dataset.manifest, reverse=manifest["reverse"] != dataset.reverse):
             report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
     return find_checkpoint(Path(path).expanduser(), path)
+
+
+def warm_start_hparams(path: str | Path) -> HParams:
+    """The hparams of the run to start from, with a learning rate that rises no higher than where that run stopped.
+
+    A new run warms up from step 0; to the peak of the old schedule it would undo what the weights have learned.
+
+    Args:
+        path: a run or one of its checkpoints.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint, or it belongs to no run.
+    """
+    hparams, step = read_hparams(run_of(path)), step_of(find_checkpoint(Path(path).expanduser(), path))
+    past_peak = step / hparams.learning_rate_warmup_steps
+    if past_peak <= 1:
+        return hparams
+    constant = hparams.learning_rate_constant / past_peak**0.5  # as the rate has fallen since its peak
+    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
 def run_of(path: str | Path) -> Path:

@@ -23,6 +23,7 @@ from t2tlite.config import HParams
 from t2tlite.training import trainer as trainer_module
 from t2tlite.training.progress import Progress
 from t2tlite.training.run_cost import read_cost
+from t2tlite.training.schedules import PaperSchedule
 from t2tlite.training.train_step import StepResult
 
 
@@ -257,6 +258,18 @@ def test_bleu_of_dev(made, tmp_path, capsys):
     assert bleu > 80
     assert json.loads((run / "best" / "best.json").read_text())["bleu"] == pytest.approx(bleu, abs=0.01)
     assert events(run)["dev/bleu"] == [1]
+
+
+def test_warm_start_with_the_hparams_of_that_run(made, tmp_path, capsys):
+    """120 steps, of which 60 of warm-up: the new rate, at its peak, is that of update 120."""
+    flags = [f"--data_dir={made.data}", f"--warm_start_from={made.run}", f"--output_dir={tmp_path}", "--train_steps=1"]
+    assert t2t_trainer.main([*flags, "--hparams=label_smoothing=0.2"]) == 0
+    told = capsys.readouterr().err
+    assert f"the hparams of {made.run}, with learning_rate_constant=0.2828, so that" in told  # 0.4 / root of 2
+    ours, theirs = runs.read_hparams(tmp_path), runs.read_hparams(made.run)
+    assert ours.diff(theirs) == {"learning_rate_constant": (0.2828, 0.4), "label_smoothing": (0.2, 0.1)}
+    rates = [PaperSchedule(32, 60, hparams.learning_rate_constant) for hparams in (ours, theirs)]
+    assert float(rates[0](59)) == pytest.approx(float(rates[1](119)), rel=1e-3)
 
 
 def test_warm_start_from_another_shape(made, tmp_path, capsys):
