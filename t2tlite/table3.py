@@ -19,7 +19,7 @@ import keras
 import tensorflow as tf
 from tqdm import tqdm
 
-from t2tlite import runs
+from t2tlite import runs, training_run
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.dataset import Dataset
@@ -117,7 +117,7 @@ class Sweep:
         """Trains, evaluates and decodes; writes result.json."""
         folder = run_folder(self.folder, row.name, seed)
         schedule = dataclasses.replace(self.schedule, train_steps=row.hparams.train_steps, random_seed=seed)
-        evaluation = runs.train_run(
+        evaluation = training_run.train_run(
             self.dataset, row.hparams, folder, schedule, self.strategy, command=self.command + "\n"
         )
         forget_models()

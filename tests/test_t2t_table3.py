@@ -13,7 +13,7 @@ import pytest
 import sacrebleu
 from tiny_run import tiny_run
 
-from t2tlite import runs, table3
+from t2tlite import runs, table3, training_run
 from t2tlite.bin import t2t_table3
 from t2tlite.hparams.table3 import ROWS
 from t2tlite.hparams.transformer import transformer_base
@@ -120,7 +120,7 @@ def test_table(swept):
 
 
 def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
-    monkeypatch.setattr(runs, "train_run", None)
+    monkeypatch.setattr(training_run, "train_run", None)
     before = (swept[0] / "table3.md").read_bytes()
     assert command(made, swept[0], "--rows=base,hs256") == 0
     told = capsys.readouterr()
@@ -129,14 +129,14 @@ def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
 
 
 def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, monkeypatch, capsys):
-    train_run = runs.train_run
+    train_run = training_run.train_run
 
     def failing(dataset, hparams, folder, *args, **kwargs):
         if folder.name == "base.seed2":
             raise FloatingPointError("The loss became nan at step 3.")
         return train_run(dataset, hparams, folder, *args, **kwargs)
 
-    monkeypatch.setattr(runs, "train_run", failing)
+    monkeypatch.setattr(training_run, "train_run", failing)
     assert command(made, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
     told = capsys.readouterr().err
     assert "2 runs to do, 2 are finished." in told

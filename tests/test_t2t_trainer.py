@@ -17,7 +17,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_run import SMALL, small, tensors, tiny_run, train, trainer_flags
 
-from t2tlite import runs
+from t2tlite import runs, training_run
 from t2tlite.bin import flags, t2t_decoder, t2t_trainer
 from t2tlite.config import HParams
 from t2tlite.training import trainer as trainer_module
@@ -209,7 +209,7 @@ def test_a_run_that_saved_nothing_may_become_another_model(made, tmp_path, monke
     def no_training(*args):
         raise ValueError("something is wrong")
 
-    monkeypatch.setattr(runs, "train", no_training)
+    monkeypatch.setattr(training_run, "train", no_training)
     run = tmp_path / "run"
     assert small(made, run) == 1
     assert train(made, run) == 1
@@ -283,7 +283,7 @@ def test_warm_start_from_another_vocabulary_is_said(made, copy, tmp_path, monkey
     manifest = json.loads((copy / "manifest.json").read_text())
     manifest["vocabulary"]["sha256"] = "0" * 64
     (copy / "manifest.json").write_text(json.dumps(manifest))
-    monkeypatch.setattr(runs, "train", lambda *_: runs.Evaluation(1.0, 0.5, 10))
+    monkeypatch.setattr(training_run, "train", lambda *_: training_run.Evaluation(1.0, 0.5, 10))
     assert train(made, tmp_path / "run", f"--warm_start_from={copy / 'best'}") == 0
     assert f"The run in {copy} has another vocabulary than twenty_words" in capsys.readouterr().err
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 from tiny_run import small, tiny_run, train
 
-from t2tlite import runs
+from t2tlite import training_run
 from t2tlite.bin import t2t_trainer
 
 
@@ -86,7 +86,7 @@ def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
     def too_large(*args):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore lines")
 
-    monkeypatch.setattr(runs, "train", too_large)
+    monkeypatch.setattr(training_run, "train", too_large)
     assert small(made, tmp_path / "run") == 1
     told = capsys.readouterr().err
     assert "does not suffice (OOM when allocating tensor). Where it is memory, lower batch_size" in told
