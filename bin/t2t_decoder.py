@@ -96,7 +96,7 @@ def run(args: flags.Args) -> None:
     else:
         found, seconds = _decode(model, lines, options)
         _write(args.decode_to_file, _output(found, options.return_beams))
-        print(_speed(model, found, seconds), file=sys.stderr)
+        print(_speed(model, options, found, seconds), file=sys.stderr)
 
 
 def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args: flags.Args) -> None:
@@ -120,7 +120,7 @@ def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args:
             rows = {"source": sources[i], "parse": best[i].text, "gold": format_tree(gold)}
         print("".join(f"{label:<11}  {text}\n" for label, text in rows.items()))
     print(f"{score} on {args.split} ({len(sources):,} sentences)\n{score.signature}")
-    print(_speed(model, found, seconds))
+    print(_speed(model, options, found, seconds))
     kind = "trees" if _parses(model, options) else "sequences" if model.is_parser else "translations"
     print(f"Run {folder}, checkpoint {model.checkpoint}, {kind} {target}")
     outcome = {
@@ -192,13 +192,13 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
             print(line)
 
 
-def _speed(model: Translator, found: Sequence[Sequence[Decoded]], seconds: float) -> str:
+def _speed(model: Translator, options: DecodeHParams, found: Sequence[Sequence[Decoded]], seconds: float) -> str:
     best = [n_best[0] for n_best in found]
     tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch([decoded.sequence for decoded in best]))
     seconds = max(seconds, 1e-9)
     rates = f"{len(found) / seconds:,.1f} sentences/s, {tokens / seconds:,.0f} target tokens/s"
     lines = [f"{len(found):,} sentences in {seconds:.1f} s, {rates}"]
-    if best and hasattr(best[0], "repairs"):
+    if _parses(model, options):
         repairs = [cast("Parse", decoded).repairs for decoded in best]
         kinds, count = sum(repairs, Counter()), sum(map(bool, repairs))
         told = ", ".join(f"{name} {times:,}" for name, times in kinds.most_common())
