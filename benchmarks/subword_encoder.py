@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from t2tlite.data.subword_builder import build_subwords, count_tokens
-from t2tlite.data.subword_encoder import SubwordEncoder
-from t2tlite.data.text_files import read_lines
+from t2tlite.files.text_files import read_lines
+from t2tlite.vocabularies.subword_builder import build_subwords, count_tokens
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from t2tlite.bin import flags
 
 if TYPE_CHECKING:
-    from t2tlite.translator import Translator
+    from t2tlite.decoding.translator import Translator
     from t2tlite.visualise import Attention
 
 FLAGS = (

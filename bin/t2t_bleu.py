@@ -22,7 +22,7 @@ import sys
 from collections.abc import Sequence
 
 from t2tlite.bin import flags
-from t2tlite.data.text_files import read_lines
+from t2tlite.files.text_files import read_lines
 
 FLAGS = ("translation", "reference", "tokenize", "lowercase", "compound_split")
 
@@ -34,7 +34,7 @@ def run(args: flags.Args) -> None:
         flags.CommandError: a file was not named.
         OSError, ValueError: a file is missing, empty, not UTF-8, or not as long as the other.
     """
-    from t2tlite.evaluation import bleu
+    from t2tlite.metrics import bleu
 
     flags.require(args, "translation", "reference")
     translations, references = read_pair(args.translation, args.reference)

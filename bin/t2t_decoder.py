@@ -41,12 +41,12 @@ from typing import TYPE_CHECKING, Any, cast
 from tqdm import tqdm
 
 from t2tlite.bin import flags
-from t2tlite.data.atomic_file import write_text
-from t2tlite.data.text_files import read_lines, write_lines
+from t2tlite.files.atomic_file import write_text
+from t2tlite.files.text_files import read_lines, write_lines
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
-    from t2tlite.translator import Parse, Translation, Translator
+    from t2tlite.decoding.translator import Parse, Translation, Translator
 
     Decoded = Translation | Parse
 
@@ -68,7 +68,8 @@ SHOWN = 5  # examples printed after a split
 
 def run(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
-    from t2tlite import runs, translator
+    from t2tlite import runs
+    from t2tlite.decoding import translator
 
     flags.require(args, "output_dir")
     asked = [mode for mode in MODES if getattr(args, mode)]
@@ -101,8 +102,8 @@ def run(args: flags.Args) -> None:
 
 def _decode_split(model: Translator, options: DecodeHParams, folder: Path, args: flags.Args) -> None:
     from t2tlite import runs
-    from t2tlite.data.trees import format_tree
-    from t2tlite.evaluation.outputs import score_outputs, to_tree
+    from t2tlite.tasks.outputs import score_outputs, to_tree
+    from t2tlite.trees.tree import format_tree
 
     data_dir = Path(args.data_dir).expanduser() if args.data_dir else None
     store = runs.run_dataset(folder, data_dir).store(args.split)

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from t2tlite.bin import flags
 
 if TYPE_CHECKING:
-    from t2tlite.evaluation.parsing import SentenceScore
+    from t2tlite.trees.evalb import SentenceScore
 
 FLAGS = ("gold", "predicted", "sentences", "prm")
 
@@ -55,7 +55,8 @@ def run(args: flags.Args) -> None:
         flags.CommandError: a file was not named.
         OSError, ValueError: a file is missing, not bracketed text, or not as long as the other.
     """
-    from t2tlite.evaluation import evalb_parameters, parsing
+    from t2tlite.trees import evalb as parsing
+    from t2tlite.trees import evalb_parameters
 
     flags.require(args, "gold", "predicted")
     parameters = evalb_parameters.read_parameters(args.prm) if args.prm else evalb_parameters.COLLINS
@@ -77,7 +78,7 @@ def run(args: flags.Args) -> None:
 
 def print_table(scores: Sequence[SentenceScore]) -> None:
     """Prints EVALB's table: a line for each sentence, and their sums."""
-    from t2tlite.evaluation import parsing
+    from t2tlite.trees import evalb as parsing
 
     print(TABLE_HEAD, RULE, sep="\n")
     for number, s in enumerate(scores, start=1):

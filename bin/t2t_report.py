@@ -35,7 +35,7 @@ def run(args: flags.Args) -> None:
     """Writes both files and says where they are."""
     import t2tlite.hparams  # noqa: F401
     from t2tlite import runs
-    from t2tlite.visualise.report import recorded_flags, write_report
+    from t2tlite.report.run_report import recorded_flags, write_report
 
     flags.require(args, "output_dir")
     flags.import_user_package(args.t2t_usr_dir)

@@ -37,7 +37,7 @@ from t2tlite.bin import flags, t2t_trainer
 if TYPE_CHECKING:
     from t2tlite.config import HParams
     from t2tlite.hparams.table3 import Row
-    from t2tlite.table3_report import Experiment
+    from t2tlite.table3.table import Experiment
 
 FLAGS = (
     "problem",
@@ -84,8 +84,8 @@ def run(args: flags.Args) -> None:
 
     dataset, strategy = t2t_trainer.open_data(args), t2t_trainer.make_strategy(args.worker_gpu)
 
-    from t2tlite.table3 import Sweep, dry_run
-    from t2tlite.training.trainer import Interrupted, Schedule
+    from t2tlite.table3.sweep import Sweep, dry_run
+    from t2tlite.training.loop import Interrupted, Schedule
 
     chosen = [_experiment(row, base) for row in rows]
     if args.dry_run:
@@ -108,7 +108,7 @@ def run(args: flags.Args) -> None:
 
 
 def _experiment(row: Row, base: HParams) -> Experiment:
-    from t2tlite.table3_report import Experiment
+    from t2tlite.table3.table import Experiment
 
     return Experiment(row.name, row.group, row.apply(base), row.perplexity, row.bleu, row.parameters)
 

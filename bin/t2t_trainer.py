@@ -77,9 +77,9 @@ def run(args: flags.Args) -> None:
 
     import tensorflow as tf
 
+    from t2tlite.runs.train_run import train_run
+    from t2tlite.training.loop import Interrupted, Schedule
     from t2tlite.training.run_cost import cost_line, read_cost
-    from t2tlite.training.trainer import Interrupted, Schedule
-    from t2tlite.training_run import train_run
 
     schedule = Schedule(
         train_steps=hparams.train_steps if args.train_steps is None else args.train_steps,
@@ -116,7 +116,7 @@ def _hparams(args: flags.Args) -> HParams:
     """The named set, or those of the run to start from."""
     if args.hparams_set:
         return registry.hparams(args.hparams_set)
-    from t2tlite.training_run import warm_start_hparams
+    from t2tlite.runs.train_run import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)
     print(

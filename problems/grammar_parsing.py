@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from t2tlite import registry
-from t2tlite.data.trees import Tree, clean_tree, parse_tree
 from t2tlite.problems.grammar import check_train_size, split_sentences
 from t2tlite.problems.wsj_parsing import ParsingProblem
+from t2tlite.trees.tree import Tree, clean_tree, parse_tree
 
 
 @registry.register_problem

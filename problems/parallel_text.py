@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from t2tlite import registry
-from t2tlite.data import text_files
 from t2tlite.data.problem import Problem
+from t2tlite.files import text_files
 
 
 @registry.register_problem

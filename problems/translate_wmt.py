@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data import text_files
 from t2tlite.data.problem import Problem
+from t2tlite.files import text_files
 
 TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; what TensorFlow Datasets keeps there is never taken for raw files
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # validation and test are newstest2013 and 2014

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.linearise import linearise, t2t_linearise
 from t2tlite.data.problem import Problem
-from t2tlite.data.text_files import check_file
-from t2tlite.data.trees import ROOT, Tree, clean_tree, read_trees
+from t2tlite.files.text_files import check_file
+from t2tlite.trees.linearise import linearise, t2t_linearise
+from t2tlite.trees.tree import ROOT, Tree, clean_tree, read_trees
 
 LINEARISATIONS = {"normalised": "normalised", "tags": "kept", "words": "words", "t2t": ""}  # linearise's `tags`
 MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words

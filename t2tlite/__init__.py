@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from t2tlite.translator import Translator
+    from t2tlite.decoding.translator import Translator
 
 __version__ = "0.1.0"
 __all__ = ["load", "__version__"]

@@ -16,8 +16,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.encoders import TextEncoder, open_encoders, vocabulary_entries
 from t2tlite.data.token_store import TokenStore
+from t2tlite.vocabularies.encoders import TextEncoder, open_encoders, vocabulary_entries
 
 MANIFEST = "manifest.json"
 FORMAT = 1  # of the manifest and the shards; data of another format is made anew

@@ -21,8 +21,8 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.encoders import TextEncoder, open_encoder
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
+from t2tlite.vocabularies.encoders import TextEncoder, open_encoder
 
 CHUNK_PAIRS = 50_000  # pairs in a shard, at most
 CHUNK_CHARACTERS = 16_000_000  # a shard ends with the pair that reaches this, so that long texts do not fill memory

@@ -27,19 +27,19 @@ from tqdm import tqdm
 
 import t2tlite
 from t2tlite.data import encode_shards, finished_data
-from t2tlite.data.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.data.dataset import FORMAT, MANIFEST, Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask, file_sha256
-from t2tlite.data.encoders import vocabulary_entries
-from t2tlite.data.problem import Problem
-from t2tlite.data.text_encoder import check_unicode
-from t2tlite.data.vocabulary import (
+from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
     copy_vocabularies,
     vocabulary_entry,
     vocabulary_names,
 )
+from t2tlite.data.problem import Problem
+from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
+from t2tlite.vocabularies.encoders import vocabulary_entries
+from t2tlite.vocabularies.sentencepiece_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from t2tlite.data.atomic_file import atomic_file
-from t2tlite.data.text_encoder import EOS, PAD
+from t2tlite.files.atomic_file import atomic_file
+from t2tlite.vocabularies.sentencepiece_encoder import EOS, PAD
 
 SIDES = ("inputs", "targets")
 

@@ -17,10 +17,9 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
-from t2tlite.data.atomic_file import atomic_file, write_text
 from t2tlite.data.dataset import FORMAT, MANIFEST
 from t2tlite.data.encode_shards import file_sha256
-from t2tlite.data.subword_encoder import SubwordEncoder
+from t2tlite.files.atomic_file import atomic_file, write_text
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.runs import HPARAMS, read_hparams, read_manifest
 from t2tlite.tensor2tensor.hparams import convert_hparams
@@ -34,6 +33,7 @@ from t2tlite.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.training.checkpoints import PREFIX, list_checkpoints, restore_weights, save_weights, step_of
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 # As its decoder does: beam 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.data.atomic_file import write_text
+from t2tlite.files.atomic_file import write_text
 
 PREFIX = "model.ckpt"
 BEST = "best"  # folder of the best checkpoint by dev, and its figures in best.json

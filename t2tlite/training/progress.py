@@ -12,8 +12,8 @@ from typing import Any
 import tensorflow as tf
 from tqdm import tqdm
 
-from t2tlite.evaluation.outputs import OutputScore
-from t2tlite.training.evaluate import Evaluation
+from t2tlite.tasks.outputs import OutputScore
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown

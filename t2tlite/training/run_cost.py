@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.data.atomic_file import write_text
+from t2tlite.files.atomic_file import write_text
 from t2tlite.training.checkpoints import list_checkpoints, step_of
 
 COST = "cost.json"

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.data.input_pipeline import Part
+from t2tlite.training.learning_rates import PaperSchedule
 from t2tlite.training.losses import smoothed_cross_entropy
-from t2tlite.training.schedules import PaperSchedule
 
 
 class StepResult(NamedTuple):

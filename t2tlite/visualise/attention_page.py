@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from t2tlite.data.atomic_file import write_text
+from t2tlite.files.atomic_file import write_text
 from t2tlite.visualise.attention import (
     KINDS,
     NOTES,

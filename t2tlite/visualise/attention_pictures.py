@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from t2tlite.data.atomic_file import atomic_file
+from t2tlite.files.atomic_file import atomic_file
 from t2tlite.visualise.attention import (
     KINDS,
     NOTES,
