@@ -37,6 +37,7 @@ def length_penalty(length: Any, alpha: float) -> Any:
 def beam_search(
     decode_step: Callable[[Any, Any, Any, Any], tuple[Any, Any]],
     cache: Any,
+    *,
     max_lengths: Any,
     beam_size: int,
     length: Any,

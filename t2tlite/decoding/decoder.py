@@ -16,6 +16,7 @@ from t2tlite.decoding.beam_search import NEVER, beam_search
 
 EOS = 1
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
+BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
 
 
 class Hypothesis(NamedTuple):
@@ -42,19 +43,19 @@ class Decoder:
         self._max_positions = max_positions
         self._jit_compile = jit_compile
         self._boundaries = bucket_boundaries(LONGEST_BUCKET)
-        alpha = 0.0 if options.t2t_rules and options.beam_size == 1 else options.alpha  # its greedy search has none
+        alpha = options.alpha if options.beam_size > 1 or options.rules.penalise_greedy else 0.0
 
         def search(inputs: Any, max_lengths: Any, length: Any) -> tuple[Any, Any]:
             cache = model.start_decoding(inputs, options.beam_size, length)
             return beam_search(
                 model.decode_step,
                 cache,
-                max_lengths,
-                options.beam_size,
-                length,
-                alpha,
-                options.return_beams,
-                penalise_unfinished=not options.t2t_rules,
+                max_lengths=max_lengths,
+                beam_size=options.beam_size,
+                length=length,
+                alpha=alpha,
+                n_best=options.return_beams,
+                penalise_unfinished=options.rules.penalise_unfinished,
             )
 
         def log_probs(inputs: Any, targets: Any) -> Any:
@@ -80,8 +81,7 @@ class Decoder:
         Args:
             sources: token ids without end marks; an empty one gets empty hypotheses, unseen by the model.
             done: called with the number of sentences after each batch, for a progress bar.
-            batches: indices of sources to decode together; by default of about equal length. With t2t_rules it
-                matters which ones are.
+            batches: indices of sources to decode together; by default of about equal length.
 
         Returns:
             For each source `return_beams` hypotheses or fewer, best first.
@@ -97,9 +97,9 @@ class Decoder:
                 continue
             rows = [sources[i] for i in batch]
             lengths = [len(row) for row in rows]
-            if self.options.t2t_rules:
+            if self.options.rules.shared_length_limit:
                 lengths = [max(lengths)] * len(rows)
-            # the end mark is no part of the source's length, but is one of the tokens decoded
+            # the EOS is not counted in the source's length, but is one of the tokens decoded
             max_lengths = np.array(lengths, np.int32) + self.options.extra_length + 1
             for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths), strict=True):
                 results[at] = hypotheses
@@ -136,7 +136,8 @@ class Decoder:
         order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
         start = 0
         while start < len(order):
-            rows = max(1, self.options.tokens_together // padded_length(lengths[order[start]] + 1, self._boundaries))
+            tokens = self.options.batch_size or BATCH_TOKENS
+            rows = max(1, tokens // padded_length(lengths[order[start]] + 1, self._boundaries))
             yield [int(i) for i in order[start : start + rows]]
             start += rows
 

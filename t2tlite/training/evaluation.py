@@ -45,11 +45,7 @@ class Evaluator:
         self, strategy: tf.distribute.Strategy, model: Any, store: TokenStore, hparams: HParams, max_batches: int = 0
     ) -> None:
         longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
-        if hparams.pos == "emb" and longest > hparams.max_length:
-            raise ValueError(
-                f"Learned positions (pos=emb) reach max_length tokens. Received: max_length={hparams.max_length}, but "
-                f"a pair to evaluate has {longest}. Raise max_length."
-            )
+        hparams.check_positions(longest, "a pair to evaluate")
         self._strategy = strategy
         self._store = store
         self._plan = BatchPlan(
