@@ -14,9 +14,9 @@ import dataclasses
 import functools
 from pathlib import Path
 
-from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, read_manifest
+from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
 from t2tlite.data.token_store import TokenStore
-from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
+from t2tlite.vocabularies.encoders import TextEncoder, VocabularyEntry, open_encoders
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -104,8 +104,10 @@ def check_files(folder: Path, manifest: Manifest) -> None:
         FileNotFoundError: one is missing.
         ValueError: one has another size.
     """
-    shards = [shard for split in manifest.splits.values() for shard in split.shards]
-    for entry in (*manifest.vocabulary_entries(), *shards):
+    entries: list[VocabularyEntry | ShardEntry] = [*manifest.vocabulary_entries()]
+    for split in manifest.splits.values():
+        entries += split.shards
+    for entry in entries:
         path = folder / entry.file
         if not path.is_file():
             raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")

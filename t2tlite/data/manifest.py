@@ -125,7 +125,7 @@ class RunManifest(Manifest):
 
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
-        """The manifest of a run on some data. A reversed parsing problem translates bracketed sequences to sentences."""
+        """The manifest of a run on some data; a reversed parsing problem translates from sequences of brackets."""
         fields = {field.name: getattr(manifest, field.name) for field in dataclasses.fields(Manifest)}
         if reverse:
             fields["task"] = "translation"

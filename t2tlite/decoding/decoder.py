@@ -73,7 +73,7 @@ class Decoder:
     def decode(
         self,
         sources: Sequence[Sequence[int]],
-        done: Callable[[int], None] = lambda count: None,
+        done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
     ) -> list[list[Hypothesis]]:
         """The best sequences for each source, in the order of the sources.
@@ -110,7 +110,7 @@ class Decoder:
         self,
         sources: Sequence[Sequence[int]],
         targets: Sequence[Sequence[int]],
-        done: Callable[[int], None] = lambda count: None,
+        done: Callable[[int], object] = lambda count: None,
     ) -> list[float]:
         """The log-probability of each target, end mark included, given its source.
 

@@ -1,4 +1,4 @@
-"""Constituency parsing (section 6.3): a decoded sequence becomes a tree over the sentence's words, scored as EVALB does."""
+"""Constituency parsing (section 6.3): decoded sequences become trees over the sentence's words, scored as by EVALB."""
 
 from __future__ import annotations
 

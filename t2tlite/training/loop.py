@@ -186,7 +186,7 @@ class _Loop:
         return evaluation
 
     def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
-        """Saves the best checkpoint anew if this is better: by the task's score where there is one, otherwise by loss."""
+        """Saves the best checkpoint anew if this is better: by the task's score if there is one, otherwise by loss."""
         best = self.checkpoints.best
         before = best.metrics if best else {}
         metrics = {"loss": evaluation.loss, "perplexity": evaluation.perplexity, "accuracy": evaluation.accuracy}
