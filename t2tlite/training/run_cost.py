@@ -15,7 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.runs.records import RunCost
+from t2tlite.runs.records import NO_COST, RunCost
 from t2tlite.runs.run_folder import RunFolder
 
 PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
@@ -40,7 +40,7 @@ class CostMeter:
         self._devices = devices
         self._flops_per_token = flops_per_token
         self._records = [] if run is None else [record for record in run.costs() if record.step <= step]
-        self._cost = self._records[-1] if self._records else RunCost()
+        self._cost = self._records[-1] if self._records else NO_COST
         self._tokens: list[Any] = []  # of each step since the last record; still on the device
         self._since = time.monotonic()
 
