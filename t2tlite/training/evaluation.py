@@ -75,4 +75,4 @@ class Evaluator:
         iterator = iter(distribute(self._strategy, self._store, self._plan, 0, self._batches))
         sums = np.sum([[float(value) for value in self._step(iterator)] for _ in range(self._batches)], axis=0)
         loss, tokens, correct = sums
-        return Evaluation(loss=loss / tokens, accuracy=correct / tokens, tokens=int(tokens))
+        return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
