@@ -17,7 +17,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"t2tlite": "t2tlite", "problems": "t2tlite.problems", "hparams": "t2tlite.hparams", "bin": "t2tlite.bin"}
 ANYTHING = None
-LIBRARY = {"config", "data", "decoding", "evaluation", "layers", "models", "quiet", "registry", "training", "visualise"}
+LIBRARY = {
+    "config", "data", "decoding", "evaluation", "layers", "models", "quiet", "registry", "tokens", "training", "types",
+    "visualise",
+}  # fmt: skip
 
 # The standard library is open to all, and so are a package's own modules. Below t2tlite, the longest name that fits
 # a module counts.
@@ -25,14 +28,16 @@ LIBRARY = {"config", "data", "decoding", "evaluation", "layers", "models", "quie
 RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "registry":             (set(),                                    set()),
     "quiet":                (set(),                                    set()),
+    "tokens":               (set(),                                    set()),
+    "types":                (set(),                                    set()),
     "config":               ({"registry"},                             set()),
-    "layers":               (set(),                                    {"keras", "numpy"}),
-    "models":               ({"config", "layers"},                     {"keras", "numpy"}),
-    "data":                 ({"config", "registry", "quiet"},          ANYTHING),
+    "layers":               ({"tokens", "types"},                      {"keras", "numpy"}),
+    "models":               ({"config", "layers", "types"},            {"keras", "numpy"}),
+    "data":                 ({"config", "registry", "quiet", "tokens"}, ANYTHING),
     "data.problem":         ({"registry"},                             set()),
-    "decoding":             ({"config", "data", "evaluation"},         ANYTHING),
-    "decoding.beam_search": (set(),                                    {"keras"}),
-    "training":             ({"config", "data", "evaluation"},         ANYTHING),
+    "decoding":             ({"config", "data", "evaluation", "tokens", "types"}, ANYTHING),
+    "decoding.beam_search": ({"tokens", "types"},                      {"keras"}),
+    "training":             ({"config", "data", "evaluation", "tokens", "types"}, ANYTHING),
     "evaluation":           ({"data"},                                 {"numpy", "sacrebleu", "sacremoses"}),
     "runs":                 (LIBRARY | {"translator"},                 ANYTHING),
     "training_run":         (LIBRARY | {"runs", "translator"},         ANYTHING),
@@ -56,6 +61,8 @@ LIGHT = [
     "t2tlite",
     "t2tlite.config",
     "t2tlite.registry",
+    "t2tlite.tokens",
+    "t2tlite.types",
     "t2tlite.data.generate",
     "t2tlite.data.problem",
     "t2tlite.data.encoders",
