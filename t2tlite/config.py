@@ -179,6 +179,11 @@ class HParams(_Checked):
         return self.attention_value_channels or self.hidden_size
 
     @property
+    def max_positions(self) -> int | None:
+        """The number of positions that the model knows (learned positions), or None if there is no limit."""
+        return self.max_length if self.pos == "emb" else None
+
+    @property
     def pre_norm(self) -> bool:
         """Whether sublayers normalise their input (and each stack its output) rather than their sum."""
         return self.layer_preprocess_sequence == "n"
