@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-PAD, EOS = 0, 1
+from t2tlite.tokens import EOS
+
 NEVER = -1e9  # score of what may not be chosen
 
 

@@ -13,8 +13,8 @@ import tensorflow as tf
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.tokens import EOS, PAD
 
-EOS = 1
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
 
@@ -60,7 +60,7 @@ class Decoder:
 
         def log_probs(inputs: Any, targets: Any) -> Any:
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
-            return -tf.reduce_sum(losses * tf.cast(targets != 0, tf.float32), axis=1)  # [B]
+            return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)  # [B]
 
         ids = tf.TensorSpec((None, None), tf.int32)
         if jit_compile:  # static shapes: one program for each
@@ -176,4 +176,4 @@ class Decoder:
 def _content(row: np.ndarray) -> list[int]:
     ends = np.flatnonzero(row == EOS)
     ids = row[: ends[0]] if len(ends) else row
-    return [int(i) for i in ids if i != 0]
+    return [int(i) for i in ids if i != PAD]

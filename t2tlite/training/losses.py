@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-PAD = 0
+from t2tlite.tokens import PAD
 
 
 def smoothed_cross_entropy(logits: Any, targets: Any, label_smoothing: float) -> tuple[Any, Any]:
