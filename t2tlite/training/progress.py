@@ -8,8 +8,8 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import keras
 import tensorflow as tf
 from tqdm import tqdm
 
@@ -38,7 +38,7 @@ class Progress:
         stop: steps to be done in all.
     """
 
-    def __init__(self, folder: Path, optimizer: Any, start: int, stop: int) -> None:
+    def __init__(self, folder: Path, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
         self._optimizer = optimizer
         self._events = tf.summary.create_file_writer(str(folder))
         self._terminal = sys.stderr.isatty()

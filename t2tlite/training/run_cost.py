@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import re
 import time
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +16,7 @@ import tensorflow as tf
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.runs.records import NO_COST, RunCost
 from t2tlite.runs.run_folder import RunFolder
+from t2tlite.types import Tensor
 
 PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
 PROBE_SECONDS = 0.1  # of matrix products, on a device that the paper does not name
@@ -41,10 +41,10 @@ class CostMeter:
         self._flops_per_token = flops_per_token
         self._records = [] if run is None else [record for record in run.costs() if record.step <= step]
         self._cost = self._records[-1] if self._records else NO_COST
-        self._tokens: list[Any] = []  # of each step since the last record; still on the device
+        self._tokens: list[Tensor] = []  # of each step since the last record; still on the device
         self._since = time.monotonic()
 
-    def step(self, tokens: Any) -> None:
+    def step(self, tokens: Tensor) -> None:
         """Notes a step on so many tokens, a float32 scalar that need not have been computed yet."""
         self._tokens.append(tokens)
 
