@@ -59,6 +59,21 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "bin":                  (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
 
+DESIGN = ROOT / "docs" / "design.md"
+TABLE_START = "<!-- imports: printed by tests/test_import_direction.py, which fails where this table is not its own -->\n"
+TABLE_END = "<!-- imports end -->"
+
+
+def rules_as_markdown() -> str:
+    """The table as docs/design.md shows it."""
+
+    def shown(names: set[str] | None) -> str:
+        return "anything" if names is ANYTHING else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+
+    rows = [f"| `{module}` | {shown(own)} | {shown(others)} |" for module, (own, others) in RULES.items()]
+    return "\n".join(["| module | may import of t2tlite | and of other packages |", "|---|---|---|", *rows]) + "\n"
+
+
 # Importing these loads neither TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = [
     "t2tlite",
@@ -198,3 +213,15 @@ def test_light_modules_load_neither_tensorflow_nor_keras():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_design_document_shows_the_table():
+    """`python tests/test_import_direction.py` writes it anew."""
+    shown = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)[2].partition(TABLE_END)[0]
+    assert shown == rules_as_markdown()
+
+
+if __name__ == "__main__":
+    before, _, rest = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)
+    after = rest.partition(TABLE_END)[2]
+    DESIGN.write_text(f"{before}{TABLE_START}{rules_as_markdown()}{TABLE_END}{after}", encoding="utf-8")
