@@ -32,6 +32,8 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import flags, t2t_trainer
+from t2tlite.table3.rows import ROWS, select
+from t2tlite.training.loop_config import LoopConfig
 
 FLAGS = (
     *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run local_eval_frequency".split(),
@@ -46,7 +48,6 @@ def run(args: flags.Args) -> None:
     """Runs the rows asked for, after making the data if asked to."""
     import t2tlite.hparams
     import t2tlite.problems  # noqa: F401
-    from t2tlite.table3.rows import ROWS, select
 
     flags.import_user_package(args.t2t_usr_dir)
     flags.require(args, "data_dir", *(() if args.dry_run else ("output_dir",)))
@@ -68,7 +69,6 @@ def run(args: flags.Args) -> None:
 
     from t2tlite.table3.sweep import Sweep, dry_run
     from t2tlite.training.loop import Interrupted
-    from t2tlite.training.loop_config import LoopConfig
 
     if args.dry_run:
         print(dry_run(rows, base, len(seeds), dataset, strategy), end="")
@@ -79,9 +79,9 @@ def run(args: flags.Args) -> None:
         save_checkpoints_secs=args.save_checkpoints_secs,
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
-    folder = Path(args.output_dir).expanduser()
+    sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, _command(args))
     try:
-        path = Sweep(dataset, base, folder, strategy, config, _command(args)).run(rows, seeds)
+        path = sweep.run(rows, seeds)
     except Interrupted as stop:
         raise flags.Stopped(str(stop), stop.signal_number) from None
     print(path.read_text(encoding="utf-8"), end="")
@@ -90,9 +90,8 @@ def run(args: flags.Args) -> None:
 def _command(args: flags.Args) -> str:
     """The command line, in one line, of the flags that differ from their defaults."""
     defaults = vars(flags.parse(FLAGS, []))
-    given = {name: value for name, value in vars(args).items() if value != defaults[name]}
-    words = [f"--{name}={','.join(value) if isinstance(value, list) else value}" for name, value in given.items()]
-    return shlex.join(["t2t-table3", *words])
+    given = ((name, value) for name, value in vars(args).items() if value != defaults[name])
+    return shlex.join(["t2t-table3", *(f"--{n}={','.join(v) if isinstance(v, list) else v}" for n, v in given)])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

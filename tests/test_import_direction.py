@@ -80,6 +80,7 @@ LIGHT = [
     "t2tlite.visualise",
     "t2tlite.tensor2tensor.hparams",
     "t2tlite.hparams",
+    "t2tlite.table3.rows",
     "t2tlite.problems",
     "t2tlite.bin.flags",
 ]

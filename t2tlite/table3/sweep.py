@@ -43,23 +43,14 @@ PROBE_STEPS = 3  # timed in a dry run, after as many that are not
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What all rows of a sweep have in common.
+    """What all rows of a sweep have in common."""
 
-    Attributes:
-        dataset: the data; perplexity and BLEU are those of its dev split.
-        base: the hparams that each row changes.
-        folder: where runs and the table go.
-        strategy: the devices.
-        config: of the training loop; train_steps and random_seed are each row's own.
-        command: the command line, for the table and each run's flags.txt.
-    """
-
-    dataset: Dataset
-    base: HParams
-    folder: Path
-    strategy: tf.distribute.Strategy
-    config: LoopConfig
-    command: str
+    dataset: Dataset  # perplexity and BLEU are those of its dev split
+    base: HParams  # which each row changes
+    folder: Path  # of the runs and the table
+    strategy: tf.distribute.Strategy  # the devices
+    config: LoopConfig  # of the training loop; train_steps and random_seed are each row's own
+    command: str  # the command line, for the table and each run's flags.txt
 
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
@@ -78,7 +69,7 @@ class Sweep:
         report(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
         if not has_matplotlib():
             report("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
-        path = self._table().write(self.folder)
+        path = self.table().write(self.folder)
         failed = []
         for number, (row, seed) in enumerate(todo, start=1):
             report(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
@@ -91,7 +82,7 @@ class Sweep:
                 continue
             finally:
                 forget_models()
-            path = self._table().write(self.folder)
+            path = self.table().write(self.folder)
             scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
             report(f"Row {row.name}: {scores}. Table: {path}")
         if failed:
@@ -162,7 +153,7 @@ class Sweep:
         """What identifies the data: the problem and its vocabularies."""
         return self.dataset.name, self.dataset.manifest.vocabulary_sha256
 
-    def _table(self) -> Table:
+    def table(self) -> Table:
         """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
         table: dict[Row, list[Result]] = {}
         for row in ROWS:
@@ -180,7 +171,7 @@ class Sweep:
         def flops(hparams: HParams) -> float:  # of a whole training, on one replica
             return cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps
 
-        done = self._table().results()
+        done = self.table().results()
         if not (seconds := sum(result.seconds for result in done)):
             return ""
         speed = sum(flops(result.hparams) for result in done) / seconds

@@ -104,19 +104,12 @@ def versions() -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """The rows with their results.
+    """The rows with their results."""
 
-    Attributes:
-        problem: on which the rows were trained.
-        base: the hparams that each row changes.
-        rows: each row's results by seed; base first. Rows without results are in the table as well.
-        command: the command line, recorded below the table.
-    """
-
-    problem: str
-    base: HParams
-    rows: Mapping[Row, Sequence[Result]]
-    command: str
+    problem: str  # on which the rows were trained
+    base: HParams  # which each row changes
+    rows: Mapping[Row, Sequence[Result]]  # with their results by seed, some without any; base first
+    command: str  # the command line, recorded below the table
 
     def write(self, folder: Path) -> Path:
         """Writes table3.md, whose path is returned, table3.json and, if matplotlib is installed, table3.png."""
@@ -168,16 +161,14 @@ class Table:
 
     def as_json(self) -> dict[str, Any]:
         """The same with every seed's result, for table3.json."""
+        names = ("parameters", "perplexity", "bleu")
         rows = [
             {
                 "group": row.group,
                 "name": row.name,
                 "settings": settings(row.apply(self.base)),
                 "paper": {"parameters_millions": row.parameters, "perplexity": row.perplexity, "bleu": row.bleu},
-                **{
-                    f"mean_{name}": mean(results, name) if results else None
-                    for name in ("parameters", "perplexity", "bleu")
-                },
+                **{f"mean_{name}": mean(results, name) if results else None for name in names},
                 "results": [as_json(result) for result in results],
             }
             for row, results in self.rows.items()
@@ -214,9 +205,8 @@ class Table:
             for kind, colour in kinds.items():
                 chosen = [y for y in places if kind == (agrees if signs[y] > 0 else differs if paper[y] else neither)]
                 errors = [spread(results, field) for y, results in enumerate(rows.values()) if y in chosen]
-                axis.errorbar(
-                    [ours[y] for y in chosen], chosen, xerr=errors, fmt="o", color=colour, label=kind, zorder=3
-                )
+                values = [ours[y] for y in chosen]
+                axis.errorbar(values, chosen, xerr=errors, fmt="o", color=colour, label=kind, zorder=3)
             axis.axvline(0.0, color="black", linewidth=0.8)
             axis.set_xlabel(f"difference to base, {title} of dev ({'left' if axis is axes[0] else 'right'} is better)")
             axis.grid(axis="x", alpha=0.3)

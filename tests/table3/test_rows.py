@@ -73,7 +73,7 @@ def test_row_is_the_papers(row, line):
 def test_number_of_parameters_is_the_papers(row):
     """With the 40,700 rows of embedding that the paper's 65 million of the base model imply."""
     count = sum(parameter_counts(row.apply(transformer_base()), 40_700, 40_700).values())
-    assert count / 1e6 == pytest.approx(row.parameters, rel=0.025)  # rounded figures; big is the farthest off
+    assert count / 1e6 == pytest.approx(row.parameters, rel=0.025)  # rounded values; big is the farthest off
 
 
 @pytest.mark.parametrize("row", MODEL_ROWS, ids=lambda row: row.name)
