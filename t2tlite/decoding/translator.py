@@ -238,6 +238,13 @@ class Translator:
                 raise ValueError(f"decode_hparams has no field {name!r}. {did_you_mean(name, fields)}")
         return DecodeHParams(**{**self.manifest.decode_defaults, **changes})
 
+    def without_xla(self) -> Translator:
+        """The same model, decoding without XLA."""
+        hparams = dataclasses.replace(self.hparams, jit_compile=False)
+        return Translator(
+            self.model, (self.source_encoder, self.target_encoder), hparams, self.manifest, self.checkpoint
+        )
+
     def check_lengths(self, sentences: Sequence[str]) -> None:
         """Raises ValueError where a sentence is longer than the limit; the message names its line."""
         self._encode(self.source_encoder, [self.task.source(sentence) for sentence in sentences])
