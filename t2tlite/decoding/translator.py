@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import Decoder
 from t2tlite.files.checkpoint_paths import step_of
@@ -50,8 +50,8 @@ class Translator:
     Args:
         model: with its weights.
         encoders: the vocabularies of source and target.
-        hparams: of the model.
         manifest: of the run.
+        jit_compile: compile the search with XLA.
         checkpoint: the path of the weights; "" for a model that is being trained.
     """
 
@@ -59,15 +59,15 @@ class Translator:
         self,
         model: Seq2SeqModel,
         encoders: tuple[TextEncoder, TextEncoder],
-        hparams: HParams,
         manifest: RunManifest,
+        jit_compile: bool = False,
         checkpoint: str = "",
     ) -> None:
         self.model = model
         self.source_encoder, self.target_encoder = encoders
-        self.hparams = hparams
         self.manifest = manifest
         self.task = open_task(manifest.task, manifest.options)
+        self.jit_compile = jit_compile
         self.checkpoint = checkpoint
         self.step = step_of(checkpoint)
         self._decoders: dict[DecodeHParams, Decoder] = {}
@@ -219,7 +219,7 @@ class Translator:
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
-        sides = [*source_ids, EOS], [*target_ids, EOS][: self.hparams.max_positions]
+        sides = [*source_ids, EOS], [*target_ids, EOS][: self.model.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
         found = self.model.attention(inputs, targets)
         encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
@@ -238,13 +238,6 @@ class Translator:
                 raise ValueError(f"decode_hparams has no field {name!r}. {did_you_mean(name, fields)}")
         return DecodeHParams(**{**self.manifest.decode_defaults, **changes})
 
-    def without_xla(self) -> Translator:
-        """The same model, decoding without XLA."""
-        hparams = dataclasses.replace(self.hparams, jit_compile=False)
-        return Translator(
-            self.model, (self.source_encoder, self.target_encoder), hparams, self.manifest, self.checkpoint
-        )
-
     def check_lengths(self, sentences: Sequence[str]) -> None:
         """Raises ValueError where a sentence is longer than the limit; the message names its line."""
         self._encode(self.source_encoder, [self.task.source(sentence) for sentence in sentences])
@@ -252,7 +245,7 @@ class Translator:
     @property
     def max_source_tokens(self) -> int:
         """The longest sentence that can be decoded, its EOS not counted."""
-        positions = self.hparams.max_positions
+        positions = self.model.max_positions
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
     def _decode(self, task: Task, sentences: Sequence[str], options: DecodeHParams, done: Done) -> list[list[Output]]:
@@ -271,7 +264,7 @@ class Translator:
 
     def _decoder(self, options: DecodeHParams) -> Decoder:
         if options not in self._decoders:
-            self._decoders[options] = Decoder(self.model, options, self.hparams.jit_compile)
+            self._decoders[options] = Decoder(self.model, options, self.jit_compile)
         return self._decoders[options]
 
     def _encode(self, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False) -> list[list[int]]:

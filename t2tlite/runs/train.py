@@ -87,7 +87,9 @@ def train_run(
         flops_per_token=flops,
         warm_start=warm_start,
     )
-    return train(job, config, _hooks(Translator(model, dataset.encoders, hparams, dataset.manifest), dataset, options))
+    scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+    sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    return train(job, config, _hooks(scorer, sampler, dataset, options.eval_bleu))
 
 
 def warm_start_hparams(path: str) -> HParams:
@@ -156,29 +158,28 @@ def _warm_start(path: str, dataset: Dataset) -> str:
     return find_checkpoint(RunFolder(path).path, path)
 
 
-def _hooks(translator: Translator, dataset: Dataset, options: RunOptions) -> Hooks:
+def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool) -> Hooks:
     """What is done at an evaluation: decoding and scoring dev if asked, and decoding some sentences of it greedily."""
     store = dataset.store("dev")
     sources, references = store.source_text(), store.target_text()
-    if options.eval_bleu:
-        translator.check_lengths(sources)  # an error before training, not at its first evaluation
-    plain = translator.without_xla()  # compiling the search costs more than it gains for six sentences
-    fitting = np.flatnonzero(store.source_lengths <= translator.max_source_tokens)
+    if with_score:
+        scorer.check_lengths(sources)  # an error before training, not at its first evaluation
+    fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
     chosen = fitting[np.arange(SAMPLES) * len(fitting) // SAMPLES] if len(fitting) > SAMPLES else fitting
 
     def score() -> Score:
-        return translator.decode_and_score(sources, references, translator.options()).score
+        return scorer.decode_and_score(sources, references, scorer.options()).score
 
     def samples() -> list[Sample]:
-        greedy = plain.options(beam_size=1)
-        found = plain.decode([sources[i] for i in chosen], greedy)
-        reference = plain.task_under(greedy).reference
+        greedy = sampler.options(beam_size=1)
+        found = sampler.decode([sources[i] for i in chosen], greedy)
+        reference = sampler.task_under(greedy).reference
         return [
             (sources[i], outputs[0].text, reference(sources[i], references[i]))
             for i, outputs in zip(chosen, found, strict=True)
         ]
 
-    return Hooks(score if options.eval_bleu else None, samples)
+    return Hooks(score if with_score else None, samples)
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
