@@ -1,4 +1,4 @@
-"""Constituency trees in brackets, as the Penn Treebank writes them: read, written, and cleaned for training and scoring.
+"""Constituency trees in the brackets of the Penn Treebank: read, written, and cleaned for training and scoring.
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
