@@ -38,17 +38,11 @@ ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A pair of files.
+    """A pair of files."""
 
-    Attributes:
-        split: train, dev or test.
-        names: the (source, target) names that the files may have, preferred ones first; each may also end in `.gz`.
-        archive: the URL of the archive that contains them.
-    """
-
-    split: str
-    names: tuple[tuple[str, str], ...]
-    archive: str
+    split: str  # train, dev or test
+    names: tuple[tuple[str, str], ...]  # (source, target), preferred names first; each may also end in .gz
+    archive: str  # the URL of the archive that contains them
 
     def __str__(self) -> str:
         return " or ".join(f"{source} and {target}" for source, target in self.names)

@@ -9,13 +9,12 @@ translations it differs from sacrebleu's by a few tenths, so compare it only wit
 from __future__ import annotations
 
 import dataclasses
-import functools
 import string
 from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
 
-from t2tlite.metrics import compound_split
+from t2tlite.metrics.compound_split import compound_split
 
 # The tokenizers of sacrebleu that need neither a download nor another package.
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
@@ -73,8 +72,8 @@ def corpus_bleu(
     return _score(BLEU(tokenize=tokenize, lowercase=lowercase), translations, references, "BLEU")
 
 
-def compound_split_bleu(translations: Sequence[str], references: Sequence[str], language: str = "de") -> BleuScore:
-    """The paper's BLEU: both sides tokenised by Moses's rules and split at hyphens, case kept, no smoothing.
+def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> BleuScore:
+    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
 
     These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
     normalised and tokenised; here the reference is plain text, so every step is applied to both sides.
@@ -82,16 +81,14 @@ def compound_split_bleu(translations: Sequence[str], references: Sequence[str], 
     Args:
         translations: plain text, one per line, in the order of `references`.
         references: plain text.
-        language: language code of both, for abbreviations and apostrophes.
 
     Raises:
         ValueError: there are no translations, or not as many as references.
     """
-    split = functools.partial(compound_split.compound_split, language=language)
     return dataclasses.replace(
-        multi_bleu(list(map(split, translations)), list(map(split, references))),
+        multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
         name="compound-split BLEU, tokenised; compare only with the paper's scores",
-        signature=f"nrefs:1|case:mixed|eff:no|tok:moses-{language}+atat|smooth:none",
+        signature="nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none",
     )
 
 

@@ -23,9 +23,9 @@ _HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
 _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
-def compound_split(line: str, language: str = "de") -> str:
+def compound_split(line: str) -> str:
     """The line after all three steps, whose tokens (between white space) the paper's BLEU counts."""
-    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line), language))
+    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
 
 
 def replace_unicode_punctuation(line: str) -> str:
@@ -33,20 +33,16 @@ def replace_unicode_punctuation(line: str) -> str:
 
     Equal to Moses's replace-unicode-punctuation.perl, which does not replace the opening quote „ either.
     """
-    return _normalizer().replace_unicode_punct(line)
+    return _moses()[0].replace_unicode_punct(line)
 
 
-def moses_tokenize(line: str, language: str = "de") -> str:
+def moses_tokenize(line: str) -> str:
     """Tokens separated by single spaces, with &, quotes, brackets and | escaped: Moses's `tokenizer.perl -l de`.
 
     sacremoses keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where Moses always
     separates the last period of a line; this is corrected here.
-
-    Args:
-        line: one sentence.
-        language: code of the language whose abbreviations and apostrophes apply.
     """
-    return _LAST_PERIOD.sub(" .", _tokenizer(language).tokenize(line, return_str=True))
+    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
 
 
 def split_hyphens(line: str) -> str:
@@ -58,18 +54,8 @@ def split_hyphens(line: str) -> str:
     return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
 
 
-# sacremoses is slow to import and few users need it.
-
-
 @functools.cache
-def _normalizer() -> MosesPunctNormalizer:
-    from sacremoses import MosesPunctNormalizer
+def _moses() -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import, and few users need it
 
-    return MosesPunctNormalizer()
-
-
-@functools.cache
-def _tokenizer(language: str) -> MosesTokenizer:
-    from sacremoses import MosesTokenizer
-
-    return MosesTokenizer(lang=language)
+    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

@@ -19,25 +19,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 
-# The values in MODEL and TRAINING are transformer_base's, for the files of older versions, which wrote fewer hparams.
-MODEL: dict[str, Any] = {
-    "hidden_size": 512,
-    "filter_size": 2048,
-    "num_heads": 8,
-    "num_hidden_layers": 6,
-    "num_encoder_layers": 0,
-    "num_decoder_layers": 0,
-    "attention_key_channels": 0,
-    "attention_value_channels": 0,
-    "norm_epsilon": 1e-6,
+# MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
+# them are the paper's, which are the defaults of HParams.
+MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
-    "pos": "timing",
-    "shared_embedding_and_softmax_weights": True,
     "use_target_space_embedding": True,
 }
 REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # written by every version
@@ -70,20 +60,14 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "symbol_modality_skip_top": (False,),
 }
 
+NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile")  # fields of HParams
 TRAINING: dict[str, Any] = {
-    "layer_prepostprocess_dropout": 0.1,
+    **{name: field.default for name, field in FIELDS.items() if name not in (*MODEL_FIELDS, *NOT_IN_FILES)},
     "attention_dropout": 0.1,
     "relu_dropout": 0.1,
-    "label_smoothing": 0.1,
-    "batch_size": 4096,
     "use_fixed_batch_size": False,
-    "max_length": 256,
-    "min_length_bucket": 8,
-    "length_bucket_step": 1.1,
     "optimizer": "adam",
-    "optimizer_adam_beta1": 0.9,
     "optimizer_adam_beta2": 0.997,
-    "optimizer_adam_epsilon": 1e-9,
     "optimizer_multistep_accumulate_steps": 0,
     "learning_rate_schedule": T2T_SCHEDULE,
     "learning_rate_constant": 2.0,
@@ -91,7 +75,6 @@ TRAINING: dict[str, Any] = {
     "learning_rate_decay_scheme": "noam",  # this and the next only have an effect in the schedule "legacy"
     "learning_rate": 0.2,
     "shared_embedding": False,
-    "train_steps": FIELDS["train_steps"].default,  # a flag of its trainer, which writes it into the file
 }
 ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}  # the optimizers with the same learning rates as ours
 

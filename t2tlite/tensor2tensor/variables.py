@@ -65,7 +65,7 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
 
 
 def model_variables(names: Collection[str]) -> list[str]:
-    """The names of the model's own variables, sorted; those of the optimizer state are below them (.../kernel/Adam_1)."""
+    """The names of the model's own variables, sorted; the optimizer state is below them, as in .../kernel/Adam_1."""
     return sorted(name for name in names if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names)
 
 
@@ -101,12 +101,12 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
 
 def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
     """Yields each of our variables once, with the names of tensor2tensor's."""
-    seen: list[Any] = []
-    for kind, part in (("input_emb", "source"), ("target_emb", "target"), ("softmax", "softmax")):
-        embedding = getattr(model, f"{part}_embedding")
-        if not any(embedding is other for other in seen):  # a tied one comes once
+    embeddings = {"input_emb": model.source_embedding, "target_emb": model.target_embedding}
+    embeddings["softmax"] = model.softmax_embedding
+    for kind, embedding in embeddings.items():
+        first = next(other for other, one in embeddings.items() if one is embedding)
+        if kind == first:  # tied embeddings come once
             yield embedding.weight, _shards(embedding, kind, model.hparams, names)
-        seen.append(embedding)
     if model.target_space is not None:
         yield model.target_space, [TARGET_SPACES]
     for stack, layers, norm in (

@@ -68,11 +68,6 @@ class SentenceScore:
         """Percent."""
         return _percent(self.correct_tags, self.words)
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether the predicted brackets are exactly those of gold."""
-        return self.matched == self.gold == self.predicted
-
 
 @dataclass(frozen=True)
 class ParsingScore:
@@ -174,7 +169,7 @@ def summarise(scores: Sequence[SentenceScore], max_length: int | None = None) ->
         recall=total.recall,
         precision=total.precision,
         f1=2 * total.precision * total.recall / both if both else 0.0,
-        complete_match=_percent(sum(s.is_complete for s in valid), len(valid)),
+        complete_match=_percent(sum(s.matched == s.gold == s.predicted for s in valid), len(valid)),
         average_crossing=total.crossing / len(valid) if valid else 0.0,
         no_crossing=_percent(sum(s.crossing == 0 for s in valid), len(valid)),
         two_or_less_crossing=_percent(sum(s.crossing <= 2 for s in valid), len(valid)),

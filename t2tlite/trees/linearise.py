@@ -27,17 +27,11 @@ PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+")
 
 @dataclasses.dataclass(frozen=True)
 class Linearisation:
-    """Labelled brackets, and one token for each word.
+    """Labelled brackets, and one token for each word."""
 
-    Attributes:
-        name: as the option of a parsing problem has it, and a manifest records it.
-        has_tags: the token of a word is its part-of-speech tag.
-        has_words: the token of a word is the word itself.
-    """
-
-    name: str
-    has_tags: bool = False
-    has_words: bool = False
+    name: str  # the value of the option of parsing problems, which manifests record
+    has_tags: bool = False  # the token of a word is its part-of-speech tag
+    has_words: bool = False  # the token of a word is the word itself
 
     def write(self, tree: Tree) -> str:
         """The tokens of a cleaned tree, separated by one space.

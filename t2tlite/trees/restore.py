@@ -33,15 +33,10 @@ NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
 @dataclasses.dataclass(frozen=True)
 class Restored:
-    """A tree made from a decoded sequence.
+    """A tree made from a decoded sequence."""
 
-    Attributes:
-        tree: a tree over exactly the sentence's words, under TOP.
-        repairs: how often each rule of `restore` was applied; empty if the sequence was a tree over the words.
-    """
-
-    tree: Tree
-    repairs: Counter[str]
+    tree: Tree  # over exactly the sentence's words, under TOP
+    repairs: Counter[str]  # how often each rule of `restore` was applied; empty if the sequence was such a tree
 
     @property
     def misaligned(self) -> int:

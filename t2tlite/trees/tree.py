@@ -26,16 +26,13 @@ CATEGORY = re.compile(r"[^-=|]+")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """A constituent, or a preterminal: a part-of-speech tag over one word.
+    """A constituent, or a preterminal: a tag over one word.
 
-    Attributes:
-        label: the category ("NP") or the tag ("NN"); "" only for an outermost bracket without a label.
-        children: the trees below, or exactly one string, the word. Labels and words hold neither white space nor
-            round brackets.
+    Labels and words hold neither white space nor round brackets.
     """
 
-    label: str
-    children: tuple[Tree | str, ...]
+    label: str  # the category ("NP") or the part-of-speech tag ("NN"); "" only for an outermost bracket without a label
+    children: tuple[Tree | str, ...]  # trees, or exactly one string, the word
 
     @property
     def is_preterminal(self) -> bool:

@@ -242,8 +242,8 @@ DEFAULT_RATE = {
          "sampling_method=random: t2tlite decodes by beam search, not by sampling.", {}),
         ({"min_length": 4}, "min_length=4: t2tlite trains on short pairs too.", {}),
         ({"max_input_seq_length": 100},
-         "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of training.",
-         {}),
+         "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
+         "training.", {}),
         ({"max_target_seq_length": 100},
          "max_target_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
          "training.", {}),
