@@ -33,7 +33,7 @@ class EvalbParameters:
     delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in a sentence's length
     equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
     equal_words: frozenset[tuple[str, str]] = frozenset()
-    quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse where the word is a quotation mark
+    quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse on quotation marks
 
     def same_label(self, one: str, other: str) -> bool:
         """Whether two labels, or two tags, count as the same."""

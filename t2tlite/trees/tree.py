@@ -128,7 +128,7 @@ def clean_tree(tree: Tree) -> Tree | None:
 
     `(S (NP-SBJ-1 (-NONE- *)) (VP (VB Go)))` becomes `(TOP (S (VP (VB Go))))`.
 
-    A constituent that kind 2 leaves with one child of its own label, as in `(NP (NP (PRP It)))` where a trace stood
+    A constituent that step 2 leaves with one child of its own label, as in `(NP (NP (PRP It)))` where a trace stood
     beside the pronoun, stays: parsers that are trained on the treebank predict it. (Some tools remove it.)
     """
     stack: list[list[Tree]] = [[]]  # the cleaned children of each open constituent
