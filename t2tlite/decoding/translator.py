@@ -157,7 +157,7 @@ class Translator:
     ) -> list[list[Parse]]:
         """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
 
-        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.rank`). The
+        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.choose`). The
         arguments are those of `decode`.
 
         Raises:

@@ -21,7 +21,7 @@ from t2tlite.report.events import read_history
 from t2tlite.report.samples import read_decodes, sample_blocks
 from t2tlite.runs import run_dataset
 from t2tlite.training import trainer
-from t2tlite.trees.linearise import linearise
+from t2tlite.trees.linearise import TAGS
 from t2tlite.trees.tree import parse_tree
 
 PARSING = {"task": "parsing", "options": {"linearisation": "tags"}}
@@ -268,7 +268,7 @@ class OneSentence:
         return [" ".join(self.tree.words())]
 
     def target_text(self):
-        return [linearise(self.tree, "kept")]
+        return [TAGS.write(self.tree)]
 
 
 def parsed(tmp_path, gold, predicted):
