@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import Problem
+from t2tlite.data.problem import Problem, option
 from t2tlite.files.text_files import check_file
 from t2tlite.trees.linearise import linearise, t2t_linearise
 from t2tlite.trees.tree import ROOT, Tree, clean_tree, read_trees
@@ -25,21 +25,23 @@ SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)} 
 class ParsingProblem(Problem):
     """What the parsing problems have in common.
 
-    The source is the sentence's words; the target is its tree as `data/linearise.py` writes it.
+    The source is the sentence's words; the target is its tree as `trees/linearise.py` writes it.
     Every labelled bracket is one piece of the vocabulary. t2t-decoder turns what is decoded into trees again.
-
-    Attributes:
-        linearisation: "normalised" writes every part of speech but punctuation as XX, as Vinyals et al. (2015) did;
-            "tags" leaves the tags as they are, so that the model learns to tag as well; "words" writes the words
-            themselves: longer, but a model need not count them, and learns from few trees; "t2t" is tensor2tensor's
-            form.
-        fragments: train on this many constituents of each tree besides, of 2 to 15 words, drawn at random. In short
-            sequences a model learns sooner which words it has dealt with; with some ten thousand trees that counts.
     """
 
     vocab_size: int = 16000
-    linearisation: str = "normalised"
-    fragments: int = 0
+    linearisation: str = option(
+        "normalised",
+        "How trees are written: normalised writes every part of speech but punctuation as XX, as Vinyals "
+        "et al. (2015) did; tags keeps the tags, so that the model learns to tag as well; words writes the words "
+        "themselves, which is longer, but a model need not count them, and learns from few trees; t2t is "
+        "tensor2tensor's form.",
+    )
+    fragments: int = option(
+        0,
+        "Constituents of each tree to train on in addition, of 2 to 15 words, drawn at random. They help "
+        "where there are no more than some ten thousand trees.",
+    )
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input.
@@ -54,7 +56,7 @@ class ParsingProblem(Problem):
             raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the trees of a split as `data.trees.clean_tree` leaves them.
+        """Yields the trees of a split as `trees.tree.clean_tree` leaves them.
 
         Raises:
             ValueError: bad input, or no such split.
@@ -98,6 +100,8 @@ class WsjParsing(ParsingProblem):
     Trees are cleaned: function tags, traces and what is empty without them removed, one TOP at the root. The
     Treebank gives 39,832 training trees, 1,700 of dev and 2,416 of test.
     """
+
+    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split, file by file in the order of their names."""
@@ -144,13 +148,14 @@ class WsjParsingSemi(WsjParsing):
     """wsj_parsing with automatically parsed trees (--extra_trees) in training: the paper's semi-supervised setting.
 
     The paper added the 17 million sentences of Vinyals et al. (2015), parsed by other parsers.
-
-    Attributes:
-        extra_trees: files of bracketed trees, plain or .gz, added to the training trees.
     """
 
     vocab_size: int = 32000
-    extra_trees: tuple[str, ...] = ()
+    extra_trees: tuple[str, ...] = option(
+        (), "Files of automatically parsed trees to train on in addition, comma-separated; plain text or .gz."
+    )
+
+    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def __post_init__(self) -> None:
         super().__post_init__()
