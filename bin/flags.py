@@ -194,12 +194,14 @@ def loop_config(args: Args, train_steps: int) -> LoopConfig:
 
 
 def words(args: Args, defaults: bool = False) -> list[str]:
-    """The command line's words, --name=value, of the flags that were given; with those that have a default if asked."""
+    """The command line's words, --name=value, of the flags given; with `defaults`, of all that have a value."""
     found = []
-    for name, value in {**vars(args), **vars(args).get("options", {})}.items():
+    for name, value in {**vars(args), **args.options}.items():
+        if name == "options" or value is None or value is False:
+            continue
         shown = ",".join(value) if isinstance(value, list | tuple) else value
         default = DEFINITIONS[name].default if name in DEFINITIONS else None
-        if name != "options" and shown not in (None, "", False) and (defaults or shown != default):
+        if shown != "" and (defaults or shown != default):
             found.append(f"--{name}={shown}")
     return found
 

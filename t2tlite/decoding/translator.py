@@ -190,6 +190,8 @@ class Translator:
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
+        _check(sources)
+        _check(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
         options = options or self.options()
