@@ -135,7 +135,7 @@ def problem_flags() -> dict[str, Flag]:
     flags = {}
     for option, having in fields.items():
         defaults = [field.default for field in having.values()]
-        kind = {tuple: list}.get(type(defaults[0]), type(defaults[0]))
+        kind: type = list if isinstance(defaults[0], tuple) else type(defaults[0])
         if kind not in (str, int, float, bool, list):
             continue  # an option that a command line cannot express
         default = defaults[0] if len(set(defaults)) == 1 else "the problem's"

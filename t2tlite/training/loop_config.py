@@ -6,17 +6,18 @@ import dataclasses
 from typing import Any
 
 
-def _flag(default: int | None, text: str, least: int = 0) -> Any:
-    """A field whose flag has this help text, and whose value is at least `least`; a default of None is no default."""
-    metadata = {"help": text, "least": least}
-    return dataclasses.field(metadata=metadata, **({} if default is None else {"default": default}))
+def _flag(default: Any, text: str, least: int = 0) -> Any:
+    """A field whose flag has this help text, and whose value is at least `least`."""
+    return dataclasses.field(default=default, metadata={"help": text, "least": least})
 
 
 @dataclasses.dataclass(frozen=True)
 class LoopConfig:
     """The training loop's settings."""
 
-    train_steps: int = _flag(None, "Optimizer steps in all; by default the hparam set's train_steps.", least=1)
+    train_steps: int = _flag(
+        dataclasses.MISSING, "Optimizer steps in all; by default the hparam set's train_steps.", least=1
+    )
     eval_steps: int = _flag(0, "Batches in each evaluation on dev; 0 means all of dev.")
     local_eval_frequency: int = _flag(1000, "Steps between evaluations on dev; 0 means only at the end.")
     early_stopping_evals: int = _flag(0, "Stop after this many evaluations without a better one; 0 means never.")
