@@ -23,19 +23,22 @@ class Environment:
 class RunCost:
     """What training up to a checkpoint has cost."""
 
-    step: int = 0  # the checkpoint's
-    steps: int = 0  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
-    seconds: float = 0.0  # spent in the training loop, compilation and saving included, evaluation left out
-    device_seconds: float = 0.0  # the same, times the number of devices
-    tokens: int = 0  # source and target tokens trained on, padding left out
-    flops: float = 0.0  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
+    step: int  # the checkpoint's
+    steps: int  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
+    seconds: float  # spent in the training loop, compilation and saving included, evaluation left out
+    device_seconds: float  # the same, times the number of devices
+    tokens: int  # source and target tokens trained on, padding left out
+    flops: float  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
+
+
+NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
 
 
 @dataclasses.dataclass(frozen=True)
 class CostFile(RunCost):
     """cost.json: what the newest checkpoint cost, and what the older ones did that are still there."""
 
-    earlier: tuple[RunCost, ...] = ()
+    earlier: tuple[RunCost, ...]
 
 
 @dataclasses.dataclass(frozen=True)
