@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import Problem
+from t2tlite.data.problem import Problem, option
 from t2tlite.files.text_files import check_file
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
 from t2tlite.trees.tree import CLOSE, ROOT, Tree, clean_tree, read_trees
@@ -25,17 +25,21 @@ class ParsingProblem(Problem):
     """What the parsing problems share: the source is the words, the target the linearised tree.
 
     Every labelled bracket is one piece of the vocabulary. Decoded sequences become trees again in t2tlite/tasks.
-
-    Attributes:
-        linearisation: how trees are written: normalised, tags, words or t2t (t2tlite/trees/linearise.py).
-        fragments: the number of constituents of each tree, of 2 to 15 words and drawn at random, that are added to the
-            training data. From short sequences a model learns sooner which words it has already covered; this matters
-            with some ten thousand trees.
     """
 
     vocab_size: int = 16000
-    linearisation: str = NORMALISED.name
-    fragments: int = 0
+    linearisation: str = option(
+        NORMALISED.name,
+        "How trees are written: normalised writes every part of speech but punctuation as XX, as Vinyals "
+        "et al. (2015) did; tags keeps the tags, so that the model learns to tag as well; words writes the words "
+        "themselves, which is longer, but a model need not count them, and learns from few trees; t2t is "
+        "tensor2tensor's form.",
+    )
+    fragments: int = option(
+        0,
+        "Constituents of each tree to train on in addition, of 2 to 15 words, drawn at random. They help "
+        "where there are no more than some ten thousand trees.",
+    )
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam size 21, alpha 0.3, at most 300 tokens more than the input.
@@ -87,6 +91,8 @@ class WsjParsing(ParsingProblem):
     `trees.tree.clean_tree`. The Treebank has 39,832 training trees, 1,700 of dev and 2,416 of test.
     """
 
+    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
+
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split, file by file in the order of their names."""
         paths = self._paths(split, tmp_dir)
@@ -128,13 +134,14 @@ class WsjParsingSemi(WsjParsing):
     """wsj_parsing with automatically parsed trees (--extra_trees) in training: the paper's semi-supervised setting.
 
     The paper added the 17 million sentences of Vinyals et al. (2015), parsed by other parsers.
-
-    Attributes:
-        extra_trees: files of bracketed trees, plain or .gz, that are added to the training trees.
     """
 
     vocab_size: int = 32000
-    extra_trees: tuple[str, ...] = ()
+    extra_trees: tuple[str, ...] = option(
+        (), "Files of automatically parsed trees to train on in addition, comma-separated; plain text or .gz."
+    )
+
+    needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -67,6 +67,16 @@ def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     return function
 
 
+def problem_classes() -> dict[str, type]:
+    """The registered problem classes by name, without the `_rev` names."""
+    return dict(_problems)
+
+
+def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a problem that are its options: all but `reverse`, which the name sets."""
+    return [field for field in dataclasses.fields(cls) if field.init and field.name != "reverse"]
+
+
 def problem(name: str, **options: Any) -> Any:
     """The problem called `name`, or `name` without `_rev`, reversed.
 
@@ -81,7 +91,7 @@ def problem(name: str, **options: Any) -> Any:
     if base not in _problems:
         raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())}")
     cls = _problems[base]
-    fields = {field.name for field in dataclasses.fields(cls) if field.init} - {"reverse"}
+    fields = {field.name for field in option_fields(cls)}
     for option in options:
         if option not in fields:
             raise ValueError(

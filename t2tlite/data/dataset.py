@@ -62,12 +62,13 @@ class Dataset:
         return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
 
-def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Dataset:
+def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
     """Opens the finished data of a problem, after checking that every file is there in its full size.
 
     Args:
         data_dir: what t2t-datagen was given as --data_dir.
         problem_name: the problem's name, `_rev` or not; None for the only problem in `data_dir`.
+        command: the command that makes the data, for the message; by default t2t-datagen with these two flags.
 
     Raises:
         FileNotFoundError: there is no such data, or a file of it is missing.
@@ -87,9 +88,10 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Datas
     base = problem_name.removesuffix("_rev")
     if base not in finished:
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
+        command = command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
-            f"There is no finished data of {problem_name} in {data_dir}.{others} Run t2t-datagen "
-            f"--problem={problem_name} --data_dir={data_dir} first; an interrupted run resumes."
+            f"There is no finished data of {problem_name} in {data_dir}.{others} Run {command} first; an interrupted "
+            "run resumes."
         )
     folder = data_dir / base
     manifest = read_manifest(folder)

@@ -7,6 +7,7 @@ Python API all call `Translator.decode` or `Translator.decode_and_score`.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
@@ -37,6 +38,7 @@ class Decoded(NamedTuple):
 
     n_best: list[list[Output]]  # of each sentence, best first
     score: Score
+    seconds: float  # that decoding took, without scoring
 
     @property
     def best(self) -> list[Output]:
@@ -108,9 +110,11 @@ class Translator:
         Raises:
             ValueError: a sentence is longer than the limit.
         """
+        started = time.monotonic()
         n_best = self.decode(sources, options, done)
+        seconds = time.monotonic() - started
         score = self.task.score(sources, references, [outputs[0].sequence for outputs in n_best])
-        return Decoded(n_best, score)
+        return Decoded(n_best, score, seconds)
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's, unless the rules leave sequences as they are."""
@@ -186,6 +190,8 @@ class Translator:
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
+        _check(sources)
+        _check(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
         options = options or self.options()

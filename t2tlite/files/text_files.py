@@ -12,7 +12,7 @@ import gzip
 import io
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -78,6 +78,32 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
         (check_file(source), check_file(target)) for source, target in zip(source_paths, target_paths, strict=True)
     ]
     return itertools.chain.from_iterable(_parallel(source, target) for source, target in pairs)
+
+
+def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Yields (source, target) from a file of lines "source TAB target".
+
+    Raises:
+        FileNotFoundError: at once, when there is no such file.
+        ValueError: while reading: a line is not two texts with a TAB between, and all that `read_lines` raises.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        source, tab, target = line.partition("\t")
+        if not tab or "\t" in target:
+            raise ValueError(f"Each line must be source TAB target. Received: {path}, line {number}: {line[:60]!r}.")
+        yield source, target
+
+
+def check_line_counts(counts: Mapping[str, int], advice: str) -> None:
+    """Raises ValueError unless files that belong together line by line have equally many lines, and some.
+
+    Args:
+        counts: lines by file name.
+        advice: what to do about it, a sentence.
+    """
+    if len(set(counts.values())) > 1 or 0 in counts.values():
+        received = ", ".join(f"{name} with {count}" for name, count in counts.items())
+        raise ValueError(f"Files must have equally many lines, and not be empty. Received: {received}. {advice}")
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
