@@ -33,7 +33,7 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "config":               ({"registry"},                             set()),
     "tokens":               (set(),                                    set()),
     "files":                (set(),                                    {"msgspec"}),
-    "vocabularies":         ({"files"},                                {"sentencepiece", "tensorflow_text"}),
+    "vocabularies":         ({"files", "tokens"},                      {"sentencepiece", "tensorflow_text"}),
     "trees":                ({"files"},                                set()),
     "metrics":              (set(),                                    {"sacrebleu", "sacremoses"}),
     "tasks":                ({"metrics", "registry", "trees"},         set()),

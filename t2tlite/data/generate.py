@@ -40,7 +40,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256, remove_temporary_files
 from t2tlite.files.records import write_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
-from t2tlite.vocabularies.sentencepiece_encoder import check_unicode
+from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"

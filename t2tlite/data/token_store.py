@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.vocabularies.sentencepiece_encoder import EOS, PAD
+from t2tlite.tokens import EOS, PAD
 
 SIDES = ("inputs", "targets")
 

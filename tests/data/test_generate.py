@@ -35,8 +35,8 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
-        assert data.source_encoder.decode_batch(sources) == [source for source, _ in pairs]
-        assert data.target_encoder.decode_batch(targets) == [target for _, target in pairs]
+        assert [data.source_encoder.decode(row) for row in sources] == [source for source, _ in pairs]
+        assert [data.target_encoder.decode(row) for row in targets] == [target for _, target in pairs]
         entry = data.manifest.splits[split]
         assert entry.pairs == len(pairs)
         assert entry.source_tokens == np.count_nonzero(sources)
