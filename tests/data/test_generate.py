@@ -125,7 +125,7 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         ({"train": ()}, "at least one pair with text on both sides in train. Received: 0 pairs"),
         ({"train": ((" ", "x"), ("y", ""))}, "text on both sides in train. Received: 2 pairs"),
         ({"dev": ()}, "at least one pair in dev. Received: 0"),
-        ({"train": (("a", "b"), ("c\n", "d"))}, "train pair 2: A text must not hold a line break"),
+        ({"train": (("a", "b"), ("c\n", "d"))}, "train pair 2: A text must not contain a line break"),
         ({"dev": (("a", "b"), ("c", "\udcff"))}, "dev pair 2: Text must be Unicode without lone surrogates"),
         ({"test": (("a", None),)}, "test pair 1: Source and target must be text. Received: 'a' and None"),
         ({"vocab_size": 99999}, r"vocab_size must be at most \d+"),
