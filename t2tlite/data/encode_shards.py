@@ -33,41 +33,27 @@ DROPPED = ("empty", "too_long", "length_ratio")  # why training pairs are left o
 
 @dataclasses.dataclass(frozen=True)
 class ChunkTask:
-    """What a process needs in order to write one shard.
-
-    Attributes:
-        split: the split's name.
-        path: the shard to write; one that exists is kept, and only its entry is computed.
-        sources: source texts.
-        targets: their translations.
-        max_length: see `Problem`.
-        max_length_ratio: see `Problem`.
-    """
+    """What a process needs in order to write one shard."""
 
     split: str
-    path: Path
-    sources: list[str]
-    targets: list[str]
-    max_length: int
-    max_length_ratio: float
+    path: Path  # the shard; one that exists is kept, and only its entry is computed
+    pairs: list[tuple[str, str]]
+    max_length: int  # see `Problem`
+    max_length_ratio: float  # see `Problem`
 
 
-def chunks(
-    pairs: Iterable[tuple[str, str]], chunk_pairs: int, chunk_characters: int
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Splits pairs into chunks of at most `chunk_pairs`; a chunk also ends when it reaches `chunk_characters`."""
-    sources: list[str] = []
-    targets: list[str] = []
+def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Splits pairs into chunks that end at CHUNK_PAIRS pairs or CHUNK_CHARACTERS characters, whichever is first."""
+    chunk: list[tuple[str, str]] = []
     characters = 0
-    for source, target in pairs:
-        sources.append(source)
-        targets.append(target)
-        characters += len(source) + len(target)
-        if len(sources) == chunk_pairs or characters >= chunk_characters:
-            yield sources, targets
-            sources, targets, characters = [], [], 0
-    if sources:
-        yield sources, targets
+    for pair in pairs:
+        chunk.append(pair)
+        characters += len(pair[0]) + len(pair[1])
+        if len(chunk) == CHUNK_PAIRS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
 def encode_all(
@@ -140,7 +126,7 @@ def shard_entry(path: Path) -> SplitEntry:
 
 @contextlib.contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C; processes started meanwhile ignore it for good, so that the parent lets them finish their shards."""
+    """Blocks Ctrl-C, for good in processes started meanwhile: the parent lets them finish their shards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -169,26 +155,28 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
 
 def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
     if not task.path.exists():
+        is_training = task.split == "train"
         dropped = dict.fromkeys(DROPPED, 0)
-        rows = []
-        encoded = zip(encoders[0].encode_batch(task.sources), encoders[-1].encode_batch(task.targets), strict=True)
-        for source, target, row in zip(task.sources, task.targets, encoded, strict=True):
-            if task.split == "train" and (reason := _reason_to_drop(task, source, target, row)):
+        texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
+        ids: tuple[list[list[int]], list[list[int]]] = [], []
+        encoded = zip(encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1]), strict=True)
+        for pair, (source, target) in zip(task.pairs, encoded, strict=True):
+            if is_training and (reason := _reason_to_drop(task, pair, len(source), len(target))):
                 dropped[reason] += 1
             else:
-                rows.append(row)
-        texts = None if task.split == "train" else (task.sources, task.targets)
+                ids[0].append(source)
+                ids[1].append(target)
         vocab_size = max(encoder.vocab_size for encoder in encoders)
         notes = {"dropped": json.dumps(dropped)}
-        write_shard(task.path, [row[0] for row in rows], [row[1] for row in rows], vocab_size, texts, notes)
+        write_shard(task.path, *ids, vocab_size, texts=None if is_training else texts, notes=notes)
     return task.split, shard_entry(task.path)
 
 
-def _reason_to_drop(task: ChunkTask, source: str, target: str, row: tuple[list[int], list[int]]) -> str | None:
-    """Why a training pair is left out, one of DROPPED; None if it is kept."""
-    if not (source.strip() and target.strip()):
+def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
+    """Why a training pair of these lengths, EOS not included, is left out: one of DROPPED, or None if it is kept."""
+    if not all(map(str.strip, pair)):
         return "empty"
-    shorter, longer = sorted(map(len, row))  # tokens without EOS
+    shorter, longer = sorted(lengths)
     if task.max_length and longer + 1 > task.max_length:
         return "too_long"
     if task.max_length_ratio and longer > task.max_length_ratio * shorter:

@@ -119,9 +119,18 @@ def generate(
     return Generated(open_dataset(data_dir, name), time.monotonic() - started, False)
 
 
+@dataclasses.dataclass
+class _Text:
+    """What step 1 finds out."""
+
+    pairs: dict[str, int]  # pairs of each split, including those to be dropped
+    sha256: str  # of all text
+    sample: TextSample
+
+
 @dataclasses.dataclass(frozen=True)
-class Unfinished:
-    """What incomplete data was made from: the content of `unfinished.json`."""
+class _Unfinished:
+    """What incomplete data is made from: the content of `unfinished.json`."""
 
     format: int
     problem: str
@@ -130,14 +139,18 @@ class Unfinished:
     chunk: tuple[int, int]  # CHUNK_PAIRS and CHUNK_CHARACTERS
     vocabulary_sha256: tuple[str, ...]
 
-
-@dataclasses.dataclass
-class _Text:
-    """What step 1 finds out."""
-
-    pairs: dict[str, int]  # pairs of each split, including those to be dropped
-    sha256: str  # of all text
-    sample: TextSample
+    @classmethod
+    def of(cls, problem: Problem, text: _Text, vocabularies: list[Path]) -> _Unfinished:
+        options = finished_data.options(problem)
+        decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
+        return cls(
+            format=FORMAT,
+            problem=problem.name(),
+            options={name: options[name] for name in decisive},
+            text_sha256=text.sha256,
+            chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
+            vocabulary_sha256=tuple(file_sha256(path) for path in vocabularies if path.exists()),
+        )
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:
@@ -194,26 +207,18 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     """Steps 2 to 4, in a folder without complete data."""
     (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
     remove_temporary_files(folder)
-    options = finished_data.options(problem)
-    decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
-    wanted = Unfinished(
-        format=FORMAT,
-        problem=problem.name(),
-        options={name: options[name] for name in decisive},
-        text_sha256=text.sha256,
-        chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
-        vocabulary_sha256=(),
-    )
     vocabularies = [folder / name for name in vocabulary_names(problem)]
-    if not _can_resume(folder, wanted, vocabularies):
+    if _read_unfinished(folder) != _Unfinished.of(problem, text, vocabularies):
         if problem.vocab_file:
             copy_vocabularies(problem, folder)
         else:
-            _learn(problem, tmp_dir, text.sample, vocabularies[0])
+            with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
+                text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir))
+                bar.refresh()
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
-        write_record(folder / UNFINISHED, _with_vocabularies(wanted, vocabularies))
+        write_record(folder / UNFINISHED, _Unfinished.of(problem, text, vocabularies))
     text.sample = TextSample()  # frees its memory for the encoding
     splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes, vocabularies)
     entries = [VocabularyEntry.of(path) for path in vocabularies]
@@ -222,7 +227,7 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
         problem=problem.name(),
         task=problem.task,
         t2tlite=t2tlite.__version__,
-        options=options,
+        options=finished_data.options(problem),
         languages=Languages(problem.source_language, problem.target_language),
         decode_defaults=dict(problem.decode_defaults),
         vocabulary=entries[0],
@@ -234,13 +239,6 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     )
     write_record(folder / MANIFEST, manifest)
     (folder / UNFINISHED).unlink(missing_ok=True)
-
-
-def _learn(problem: Problem, tmp_dir: Path | None, sample: TextSample, vocabulary: Path) -> None:
-    """Step 2 if no vocabulary is given."""
-    with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
-        sample.learn_vocabulary(problem.vocab_size, vocabulary, problem.symbols(tmp_dir))
-        bar.refresh()
 
 
 def _write_shards(
@@ -272,12 +270,10 @@ def _write_shards(
 def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]) -> Iterator[ChunkTask]:
     for split, count in expected.items():
         seen = 0
-        pairs = problem.pairs(split, tmp_dir)
-        pieces = encode_shards.chunks(pairs, encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS)
-        for number, (sources, targets) in enumerate(pieces):
-            seen += len(sources)
+        for number, chunk in enumerate(encode_shards.chunks(problem.pairs(split, tmp_dir))):
+            seen += len(chunk)
             path = folder / f"{split}-{number:05d}.arrow"
-            yield ChunkTask(split, path, sources, targets, problem.max_length, problem.max_length_ratio)
+            yield ChunkTask(split, path, chunk, problem.max_length, problem.max_length_ratio)
         if seen != count:
             raise ValueError(
                 f"{problem.name()} must yield the same pairs each time. Received: {count} pairs of {split} at first, "
@@ -285,17 +281,11 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
             )
 
 
-def _can_resume(folder: Path, wanted: Unfinished, vocabularies: list[Path]) -> bool:
-    """Whether an interrupted run left a vocabulary, and perhaps shards, of the same text and options."""
+def _read_unfinished(folder: Path) -> _Unfinished | None:
     try:
-        found = read_record(folder / UNFINISHED, Unfinished, f"Delete {folder}.")
-        return found == _with_vocabularies(wanted, vocabularies)
+        return read_record(folder / UNFINISHED, _Unfinished, f"Delete {folder}.")
     except (FileNotFoundError, ValueError):
-        return False
-
-
-def _with_vocabularies(record: Unfinished, vocabularies: list[Path]) -> Unfinished:
-    return dataclasses.replace(record, vocabulary_sha256=tuple(map(file_sha256, vocabularies)))
+        return None
 
 
 @contextlib.contextmanager

@@ -24,15 +24,10 @@ class TextSample:
     exceeds its limit, the threshold is halved and the pairs above it are removed.
     """
 
-    def __init__(self, limit: int = SAMPLE_CHARACTERS, seed: int = 1):
-        """Starts an empty sample.
-
-        Args:
-            limit: the most characters to keep, each pair counted with PAIR_OVERHEAD in addition.
-            seed: of the random numbers.
-        """
+    def __init__(self, limit: int = SAMPLE_CHARACTERS):
+        """An empty sample of at most `limit` characters, counting PAIR_OVERHEAD in addition for each pair."""
         self._limit = limit
-        self._random = random.Random(seed)
+        self._random = random.Random(1)
         self._threshold = 1.0
         self._size = 0
         self._pairs: list[tuple[float, str, str]] = []  # (random number, source, target)
@@ -70,7 +65,6 @@ class TextSample:
 
         Raises:
             ValueError: `vocab_size` does not suit the text.
-            OSError: the file cannot be written.
         """
         if vocabulary_type(path) == "subwords":
             build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
@@ -79,12 +73,7 @@ class TextSample:
 
 
 def check_vocabulary_options(problem: Problem) -> None:
-    """Checks `vocab_type` and `vocab_file`, and that given vocabularies can be read.
-
-    Raises:
-        ValueError: a bad option, or a damaged file.
-        FileNotFoundError: a file does not exist.
-    """
+    """Raises ValueError or FileNotFoundError if `vocab_type` or `vocab_file` is wrong or a vocabulary is damaged."""
     if problem.vocab_type not in ENDINGS:
         raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
     if isinstance(problem.vocab_file, str) or len(problem.vocab_file) > 2:

@@ -163,11 +163,7 @@ class RunManifest(Manifest):
         return pair[::-1] if self.reverse else pair
 
     def split(self, name: str) -> SplitEntry:
-        """The entry of a split in the run's direction.
-
-        Raises:
-            ValueError: there is no such split.
-        """
+        """The entry of a split in the run's direction. Raises ValueError if there is no such split."""
         if name not in self.splits:
             raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {name!r}.")
         return self.splits[name].reversed() if self.reverse else self.splits[name]
@@ -175,11 +171,6 @@ class RunManifest(Manifest):
     def same_vocabularies(self, other: RunManifest) -> bool:
         """Whether source and target have the same vocabularies as in `other`, by content."""
         return self.vocabulary_sha256 == other.vocabulary_sha256
-
-
-@dataclasses.dataclass(frozen=True)
-class _Format:
-    format: int
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -190,7 +181,7 @@ def read_manifest(folder: Path) -> Manifest:
         ValueError: the manifest is damaged, or of another format.
     """
     path, advice = folder / MANIFEST, f"Delete {folder} and run t2t-datagen again."
-    found = read_record(path, _Format, advice).format
+    found = read_record(path, dict[str, Any], advice).get("format", FORMAT)
     if found != FORMAT:
         raise ValueError(
             f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. {advice}"

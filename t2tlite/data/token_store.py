@@ -35,14 +35,13 @@ def write_shard(
     Args:
         path: the file to write.
         sources: the token ids of each source, without EOS, which is appended here.
-        targets: the token ids of each target, likewise, as many.
+        targets: the token ids of each target, likewise.
         vocab_size: ids are less than this; up to 65,536 they take 2 bytes each, beyond that 4.
         texts: the texts of sources and targets, if the shard is to contain them.
         notes: recorded in the schema's metadata; `read_notes` returns them.
 
     Raises:
         ValueError: the numbers of rows differ, or an id is out of range.
-        OSError: the file cannot be written.
     """
     columns: dict[str, pa.Array] = {}
     for side, rows in zip(SIDES, (sources, targets), strict=True):
@@ -79,11 +78,7 @@ class TokenStore:
     """
 
     def __init__(self, paths: Sequence[Path], reverse: bool = False):
-        """Opens shards and reads nothing but lengths.
-
-        Args:
-            paths: the shards of the split, in order.
-            reverse: swap sources and targets.
+        """Opens the shards of the split, in order, and swaps sources and targets if `reverse`.
 
         Raises:
             ValueError: a shard is damaged.
@@ -106,18 +101,11 @@ class TokenStore:
         return int(self._first_rows[-1])
 
     def sources(self, indices: np.ndarray, width: int) -> np.ndarray:
-        """The sources at `indices`, padded.
-
-        Args:
-            indices: integers [R], each at least 0 and less than N, in any order, also repeated.
-            width: W, tokens.
-
-        Returns:
-            int32 [R, W].
+        """The sources at `indices`, integers [R] in any order, padded to `width` W tokens: int32 [R, W].
 
         Raises:
-            ValueError: a source is longer than `width`, or `indices` are not integers.
-            IndexError: an index is out of range.
+            ValueError: a source is longer than `width`.
+            IndexError: an index is not in 0, ..., N - 1.
         """
         return self._rows(self._source_side, self.source_lengths, indices, width)
 
@@ -126,11 +114,7 @@ class TokenStore:
         return self._rows(self._target_side, self.target_lengths, indices, width)
 
     def source_text(self) -> list[str]:
-        """The text of every source as the problem yielded it.
-
-        Raises:
-            ValueError: these are training shards, which do not contain text.
-        """
+        """The text of every source as the problem yielded it. Raises ValueError for training shards."""
         return self._text(self._source_side)
 
     def target_text(self) -> list[str]:
@@ -145,10 +129,6 @@ class TokenStore:
         indices = np.asarray(indices)
         if indices.size == 0:
             return np.zeros((0, width), np.int32)
-        if indices.ndim != 1 or indices.dtype.kind not in "iu":
-            raise ValueError(
-                f"Indices must be a list of integers. Received: {indices.dtype} of shape {list(indices.shape)}."
-            )
         if indices.min() < 0 or indices.max() >= len(self):
             raise IndexError(
                 f"Indices must be at least 0 and less than {len(self)}. Received: {indices.min()} to {indices.max()}."

@@ -34,13 +34,7 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
 
 def write_record(path: Path, record: Any) -> None:
-    """Writes a dataclass or a dict as a JSON object, atomically.
-
-    Fields that are None are left out, also those of records inside the record.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
     if not isinstance(record, dict):
         record = dataclasses.asdict(record, dict_factory=_without_none)
     write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")

@@ -22,17 +22,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 
 
 def check_file(path: str | Path) -> Path:
-    """The path, after checking that it is a file.
-
-    Raises:
-        FileNotFoundError: nothing is there, or a folder.
-    """
+    """The path, after checking that it is a file. Raises FileNotFoundError if it is not."""
     path = Path(path)
-    if path.is_dir():
-        raise FileNotFoundError(f"A text file is required. Received: {path}, which is a folder. Name a file in it.")
-    if not path.exists():
+    if path.is_dir() or not path.exists():
         raise FileNotFoundError(
-            f"A text file is required. Received: {path}, which does not exist. "
+            f"A text file is required. Received: {path}, which {'is a folder' if path.is_dir() else 'does not exist'}. "
             f"Relative names start from the current folder, {Path.cwd()}."
         )
     return path
@@ -92,7 +86,7 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     is_device = path.exists() and not path.is_file()
     with contextlib.ExitStack() as stack:
-        output: BinaryIO = stack.enter_context(open(path, "wb") if is_device else atomic_file(path))
+        output: BinaryIO = stack.enter_context(path.open("wb") if is_device else atomic_file(path))
         if path.suffix == ".gz":  # without name and time inside, so that equal lines make equal files
             output = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=output, mtime=0))  # type: ignore[assignment]
         for number, line in enumerate(lines, start=1):
@@ -136,8 +130,8 @@ def _not_utf8(path: Path, number: int, line: bytes, error: UnicodeDecodeError) -
     if number == 1 and line.startswith(GZIP_MAGIC):
         return ValueError(f"Text must be UTF-8. Received: {path}, which is gzip data. Let its name end in .gz.")
     return ValueError(
-        f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after {error.start} bytes "
-        "of the line. Convert the file with iconv, or correct the line."
+        f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after "
+        f"{error.start} bytes of the line. Convert the file with iconv, or correct the line."
     )
 
 

@@ -106,7 +106,6 @@ def train_sentencepiece(
     Raises:
         ValueError: `vocab_size` is too large or too small for the text (the message names the limit), there is no
             text, or a sentence contains a lone surrogate.
-        OSError: the file cannot be written.
     """
     model = io.BytesIO()
     try:

@@ -42,7 +42,6 @@ def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path)
     Raises:
         ValueError: there is no text, `target_size` is less than the special tokens and the text's characters need, or
             a sentence contains a lone surrogate.
-        OSError: the file cannot be written.
     """
     token_counts = count_tokens(sentences)
     if not token_counts:
@@ -60,11 +59,7 @@ def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path)
 
 
 def count_tokens(sentences: Iterable[str]) -> Counter[str]:
-    """How often each token occurs.
-
-    Raises:
-        ValueError: a sentence contains a lone surrogate.
-    """
+    """How often each token occurs. Raises ValueError if a sentence contains a lone surrogate."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         check_unicode(sentence)

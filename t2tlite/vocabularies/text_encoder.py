@@ -64,16 +64,11 @@ def text_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
 
 
 def checked_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
-    """The ids as a list.
-
-    Raises:
-        ValueError: an id is negative, or `vocab_size` or more.
-    """
-    checked = []
-    for i in ids:
+    """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or more."""
+    checked = [int(i) for i in ids]
+    for i in checked:
         if not 0 <= i < vocab_size:
             raise ValueError(f"A token id must be at least 0 and less than {vocab_size}. Received: {i}.")
-        checked.append(int(i))
     return checked
 
 

@@ -171,12 +171,12 @@ def test_text_that_changes_between_the_readings(tmp_path, monkeypatch):
         open_dataset(tmp_path, "tiny_task")
 
 
-def test_chunks_end_by_pairs_or_characters():
+def test_chunks_end_by_pairs_or_characters(monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 2)
+    monkeypatch.setattr(encode_shards, "CHUNK_CHARACTERS", 40)
     pairs = [("aa", "bb"), ("c", "d"), ("e" * 50, "f"), ("g", "h")]
 
-    cut = list(encode_shards.chunks(pairs, 2, 40))
-
-    assert cut == [(["aa", "c"], ["bb", "d"]), (["e" * 50], ["f"]), (["g"], ["h"])]
+    assert list(encode_shards.chunks(pairs)) == [pairs[:2], pairs[2:3], pairs[3:]]
 
 
 def test_sample_is_bounded_uniform_and_repeatable():
