@@ -101,25 +101,15 @@ def encode_all(
 
 
 def shard_entry(path: Path) -> SplitEntry:
-    """What the manifest records of a shard, as a split with only this shard.
-
-    Raises:
-        ValueError: the shard is damaged.
-    """
+    """The manifest's entry of a split with only this shard. Raises ValueError if the shard is damaged."""
     store = TokenStore([path])
-    try:
-        dropped = json.loads(read_notes(path)["dropped"])
-    except (KeyError, json.JSONDecodeError) as error:
-        raise ValueError(
-            f"{path} is not a shard that t2t-datagen wrote. Delete it and run t2t-datagen again."
-        ) from error
     return SplitEntry(
         pairs=len(store),
         source_tokens=int(store.source_lengths.sum()),
         target_tokens=int(store.target_lengths.sum()),
         longest_source=int(store.source_lengths.max(initial=0)),
         longest_target=int(store.target_lengths.max(initial=0)),
-        dropped=dropped,
+        dropped=json.loads(read_notes(path)["dropped"]),
         shards=(ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path)),),
     )
 

@@ -29,10 +29,10 @@ import t2tlite
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
-from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, copy_vocabularies, vocabulary_names
+from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, vocabulary_names
 from t2tlite.data.manifest import FORMAT, MANIFEST, FileEntry, Languages, Manifest, SplitEntry
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import file_sha256, remove_temporary_files
+from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 from t2tlite.files.records import read_record, write_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
@@ -210,7 +210,8 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     vocabularies = [folder / name for name in vocabulary_names(problem)]
     if _read_unfinished(folder) != _Unfinished.of(problem, text, vocabularies):
         if problem.vocab_file:
-            copy_vocabularies(problem, folder)
+            for given, path in zip(problem.vocab_file, vocabularies, strict=True):
+                copy_file(Path(given).expanduser(), path)
         else:
             with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
                 text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir))

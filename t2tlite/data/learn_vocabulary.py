@@ -1,4 +1,4 @@
-"""The vocabulary of a problem's data: copied if one is given, otherwise learned from a sample of the training text."""
+"""The vocabulary of a problem's data: the given one, or one learned from a sample of the training text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import copy_file
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
@@ -91,12 +90,6 @@ def vocabulary_names(problem: Problem) -> list[str]:
     if len(endings) == 1:
         return [f"vocab{endings[0]}"]
     return [f"vocab.{side}{ending}" for side, ending in zip(("source", "target"), endings, strict=True)]
-
-
-def copy_vocabularies(problem: Problem, folder: Path) -> None:
-    """Copies the vocabularies given as `vocab_file` into the folder of a problem's data."""
-    for given, name in zip(problem.vocab_file, vocabulary_names(problem), strict=True):
-        copy_file(Path(given).expanduser(), folder / name)
 
 
 def _size(pair: tuple[float, str, str]) -> int:

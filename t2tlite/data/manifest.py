@@ -125,12 +125,9 @@ class RunManifest(Manifest):
 
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
-        """The manifest of a run on the data of `manifest` in `data_dir`.
-
-        A reversed problem is always a translation task: a reversed parsing problem translates from bracketed sequences.
-        """
+        """The manifest of a run on the data of `manifest` in `data_dir`."""
         fields = {field.name: getattr(manifest, field.name) for field in dataclasses.fields(Manifest)}
-        if reverse:
+        if reverse:  # a reversed parsing problem translates sequences of brackets to sentences
             fields["task"] = "translation"
         return cls(**fields, reverse=reverse, data_dir=str(data_dir.resolve()))
 

@@ -29,12 +29,7 @@ class VocabularyEntry:
 
     @classmethod
     def of(cls, path: Path, name: str = "") -> VocabularyEntry:
-        """The entry of a vocabulary file, under its own name or another.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: the file is damaged.
-        """
+        """The entry of a vocabulary file, under its own name or another. Raises as `open_encoder`."""
         name = name or path.name
         kind = vocabulary_type(name)
         size = ENCODERS[kind](path).vocab_size
@@ -42,11 +37,7 @@ class VocabularyEntry:
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """The type of a vocabulary by its file name, "sentencepiece" or "subwords".
-
-    Raises:
-        ValueError: the name has another ending.
-    """
+    """The type of a vocabulary by its file name: "sentencepiece", "subwords", or else a ValueError."""
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
             return kind
@@ -56,12 +47,7 @@ def vocabulary_type(path: str | Path) -> str:
 
 
 def open_encoder(path: str | Path) -> TextEncoder:
-    """The encoder of a vocabulary file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the name has another ending than a vocabulary's, or the file is damaged.
-    """
+    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it cannot be read."""
     return ENCODERS[vocabulary_type(path)](path)
 
 
