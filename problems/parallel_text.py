@@ -63,8 +63,8 @@ class ParallelText(Problem):
         """Yields the lines of a split's files. The files of all splits must exist; `tmp_dir` is not used.
 
         Raises:
-            ValueError: at once: training or dev files were not given, or there is no such split; while reading: what
-                `read_parallel` raises.
+            ValueError: at once: training or dev files were not given, or there is no such split; while reading: as
+                `read_parallel` raises it.
             FileNotFoundError: at once: a file of any split is missing.
         """
         self.files(tmp_dir)
@@ -76,7 +76,7 @@ class ParallelText(Problem):
         return text_files.read_parallel(*self._paths(split))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits: train, dev, test, of each the source files and then the target files.
+        """The files of all splits, train, dev, test: the source files of each, then its target files.
 
         Raises:
             ValueError: training or dev files were not given.
