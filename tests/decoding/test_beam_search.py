@@ -250,8 +250,8 @@ MODES = {
 
 
 @pytest.fixture(scope="module", params=["postnorm_notse", "prenorm", "prenorm_unshared"])
-def theirs(request, shared):
-    data = np.load(shared / "t2t" / f"transformer_logits_{request.param}.npz")
+def theirs(request, t2t):
+    data = np.load(t2t / f"transformer_logits_{request.param}.npz")
     hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
     return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
 
