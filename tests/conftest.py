@@ -52,6 +52,19 @@ def t2t(request: pytest.FixtureRequest) -> Path:
     return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
 
 
+def tree_files(*gum: str) -> list:
+    """Values of the parameter `trees_of`: the trees of the grammar, and larger files of GUM by name."""
+    return ["grammar", *(pytest.param(name, marks=pytest.mark.shared) for name in gum)]
+
+
+@pytest.fixture
+def tree_file(request: pytest.FixtureRequest, trees_of: str) -> Path:
+    """A file of clean trees, one a line."""
+    if trees_of == "grammar":
+        return FIXTURES / "evalb" / "gold.trees"
+    return request.getfixturevalue("shared") / "data" / "trees" / f"{trees_of}.trees"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "shared" in getattr(item, "fixturenames", ()):

@@ -18,22 +18,22 @@ CHARACTERS = set("\\_u;0123456789") | set("<pad><EOS>") | {c for sentence in SEN
 
 
 @pytest.fixture(scope="session")
-def corpus(shared):
-    return (shared / "t2t/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+def corpus(fixtures):
+    return (fixtures / "tensor2tensor/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize(("target", "length"), [(200, None), (200, 4), (1000, None), (1000, 4)])
-def test_files_are_tensor2tensors(shared, corpus, tmp_path, target, length):
+def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target, length):
     build_subwords(iter(corpus), target, tmp_path / "v.subwords", length)
 
-    expected = shared / f"t2t/subword_built_{target}_{length}.subwords"
+    expected = fixtures / f"tensor2tensor/subword_built_{target}_{length}.subwords"
     assert (tmp_path / "v.subwords").read_bytes() == expected.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]  # no temporary file
 
 
 @pytest.mark.parametrize("min_count", [1, 3, 10, 50])
-def test_subtokens_are_tensor2tensors(shared, corpus, min_count):
-    expected = json.loads((shared / "t2t/subword_built.json").read_bytes())["built"][f"min_count{min_count}"]
+def test_subtokens_are_tensor2tensors(fixtures, corpus, min_count):
+    expected = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())["built"][f"min_count{min_count}"]
 
     assert learn_subtokens(count_tokens(corpus), min_count) == expected["subtokens"]
 
