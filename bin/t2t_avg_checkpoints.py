@@ -18,7 +18,7 @@ FLAGS = ("output_dir", "n", "verbosity")
 
 def run(args: flags.Args) -> None:
     """Averages and says what was averaged."""
-    from t2tlite.runs import average_run
+    from t2tlite.runs.load import average_run
 
     flags.require(args, "output_dir")
     path, averaged = average_run(args.output_dir, args.n)

@@ -12,15 +12,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
-from typing import Any
 
+from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
 from t2tlite.data.token_store import TokenStore
-from t2tlite.vocabularies.encoders import TextEncoder, open_encoders, vocabulary_entries
-
-MANIFEST = "manifest.json"
-FORMAT = 1  # of the manifest and the shards; data of another format is made anew
+from t2tlite.vocabularies.encoders import TextEncoder, VocabularyEntry, open_encoders
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,22 +24,22 @@ class Dataset:
     """The finished data of one problem.
 
     Attributes:
-        folder: where it lies.
-        name: the problem's name, with `_rev` where reversed.
-        reverse: whether source and target are swapped against the files.
-        manifest: `manifest.json`. Per split: `pairs`, `source_tokens`, `target_tokens`, `longest_source`,
-            `longest_target` (tokens, end marks included; unreversed), `dropped` and `shards`.
+        folder: where it is.
+        manifest: what it holds, in the direction asked for; a run's manifest if a run is trained on it.
     """
 
     folder: Path
-    name: str
-    reverse: bool
-    manifest: dict[str, Any]
+    manifest: RunManifest
+
+    @property
+    def name(self) -> str:
+        """The problem's name, with `_rev` where reversed."""
+        return self.manifest.name
 
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target, loaded once; mostly one for both."""
-        return open_encoders(self.folder, self.manifest, self.reverse)
+        """The vocabularies of source and target, loaded once; often one for both."""
+        return open_encoders(self.folder, *self.manifest.vocabularies)
 
     @property
     def source_encoder(self) -> TextEncoder:
@@ -55,26 +51,6 @@ class Dataset:
         """The target's vocabulary."""
         return self.encoders[1]
 
-    @property
-    def source_language(self) -> str:
-        """Language code of the sources; "" where the problem names none."""
-        return self.manifest["languages"]["target" if self.reverse else "source"]
-
-    @property
-    def target_language(self) -> str:
-        """Language code of the targets; "" where the problem names none."""
-        return self.manifest["languages"]["source" if self.reverse else "target"]
-
-    @property
-    def decode_defaults(self) -> dict[str, float]:
-        """How the problem is decoded unless asked otherwise: beam_size, alpha, extra_length."""
-        return dict(self.manifest["decode_defaults"])
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there are."""
-        return tuple(self.manifest["splits"])
-
     def store(self, split: str) -> TokenStore:
         """The token ids of a split.
 
@@ -82,10 +58,8 @@ class Dataset:
             ValueError: there is no such split, or a shard is damaged.
             FileNotFoundError: a shard is missing.
         """
-        if split not in self.manifest["splits"]:
-            raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {split!r}.")
-        shards = self.manifest["splits"][split]["shards"]
-        return TokenStore([self.folder / shard["file"] for shard in shards], self.reverse)
+        shards = self.manifest.split(split).shards
+        return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
 
 def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Dataset:
@@ -115,52 +89,30 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Datas
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
         raise FileNotFoundError(
             f"There is no finished data of {problem_name} in {data_dir}.{others} Run t2t-datagen "
-            f"--problem={problem_name} --data_dir={data_dir} first; a run that was interrupted goes on."
+            f"--problem={problem_name} --data_dir={data_dir} first; an interrupted run resumes."
         )
     folder = data_dir / base
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    return Dataset(folder, problem_name, problem_name != base, manifest)
+    return Dataset(folder, RunManifest.of(manifest, problem_name != base, data_dir))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest in `folder`.
-
-    Raises:
-        ValueError: it is no manifest of this format.
-        FileNotFoundError: there is none.
-    """
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        found = manifest["format"]
-        manifest["vocabulary"]["file"], manifest["splits"], manifest["languages"], manifest["decode_defaults"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error!r}). Delete {folder} and run t2t-datagen again.") from error
-    if found != FORMAT:
-        raise ValueError(
-            f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. "
-            f"Delete {folder} and run t2t-datagen again."
-        )
-    return manifest
-
-
-def check_files(folder: Path, manifest: dict[str, Any]) -> None:
+def check_files(folder: Path, manifest: Manifest) -> None:
     """Checks that the vocabulary and every shard are there in the size that the manifest states.
 
     Raises:
         FileNotFoundError: one is missing.
         ValueError: one has another size.
     """
-    entries = list(vocabulary_entries(manifest))
-    for split in manifest["splits"].values():
-        entries += split["shards"]
+    entries: list[VocabularyEntry | ShardEntry] = [*manifest.vocabulary_entries()]
+    for split in manifest.splits.values():
+        entries += split.shards
     for entry in entries:
-        path = folder / entry["file"]
+        path = folder / entry.file
         if not path.is_file():
             raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")
-        if path.stat().st_size != entry["bytes"]:
+        if path.stat().st_size != entry.bytes:
             raise ValueError(
-                f"{path} must have {entry['bytes']:,} bytes, as {MANIFEST} says. Received: "
-                f"{path.stat().st_size:,} bytes. Run t2t-datagen again."
+                f"{path} must have {entry.bytes:,} bytes, as {MANIFEST} says. Received: {path.stat().st_size:,} bytes. "
+                "Run t2t-datagen again."
             )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import hashlib
 import json
 import multiprocessing
 import os
@@ -19,9 +18,10 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
 
+from t2tlite.data.manifest import ShardEntry, SplitEntry
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
+from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoder
 
 CHUNK_PAIRS = 50_000  # pairs in a shard, at most
@@ -71,8 +71,10 @@ def chunks(
         yield sources, targets
 
 
-def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int) -> Generator[dict[str, Any]]:
-    """Writes every shard and yields a report of each (`shard_report`), in order.
+def encode_all(
+    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
+) -> Generator[tuple[str, SplitEntry]]:
+    """Writes every shard and yields the split and the entry of each, in order.
 
     `vocabularies` is one file, or the source's and the target's.
     At most twice `num_processes` chunks are in memory at a time. With one process no other is started. Processes are
@@ -90,7 +92,7 @@ def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_process
     executor = ProcessPoolExecutor(
         num_processes, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(vocabularies,)
     )
-    pending: collections.deque[Future[dict[str, Any]]] = collections.deque()
+    pending: collections.deque[Future[tuple[str, SplitEntry]]] = collections.deque()
     try:
         for task in tasks:
             if len(pending) == 2 * num_processes:
@@ -109,12 +111,8 @@ def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_process
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def shard_report(split: str, path: Path) -> dict[str, Any]:
-    """What the manifest is to know of a shard.
-
-    Returns:
-        split, file, pairs, bytes, sha256, source_tokens, target_tokens, longest_source, longest_target (tokens, end
-        marks included), and dropped: pairs left out by reason.
+def shard_entry(path: Path) -> SplitEntry:
+    """What the manifest records of a shard: a split that has this shard alone.
 
     Raises:
         ValueError: the shard is damaged.
@@ -123,28 +121,18 @@ def shard_report(split: str, path: Path) -> dict[str, Any]:
     try:
         dropped = json.loads(read_notes(path)["dropped"])
     except (KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no shard that t2t-datagen wrote. Delete it and run t2t-datagen again.") from error
-    return {
-        "split": split,
-        "file": path.name,
-        "pairs": len(store),
-        "bytes": path.stat().st_size,
-        "sha256": file_sha256(path),
-        "source_tokens": int(store.source_lengths.sum()),
-        "target_tokens": int(store.target_lengths.sum()),
-        "longest_source": int(store.source_lengths.max(initial=0)),
-        "longest_target": int(store.target_lengths.max(initial=0)),
-        "dropped": dropped,
-    }
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        raise ValueError(
+            f"{path} is not a shard that t2t-datagen wrote. Delete it and run t2t-datagen again."
+        ) from error
+    return SplitEntry(
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
+        dropped=dropped,
+        shards=(ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path)),),
+    )
 
 
 @contextlib.contextmanager
@@ -175,15 +163,15 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _work(task: ChunkTask) -> dict[str, Any]:
+def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
     if not _encoders:
         raise RuntimeError("An encoding process must be started by _start_worker.")
     return _encode_chunk(task, _encoders)
 
 
-def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> dict[str, Any]:
+def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
     if task.finished:
-        return shard_report(task.split, task.path)
+        return task.split, shard_entry(task.path)
     source_encoder, target_encoder = encoders[0], encoders[-1]
     sources, targets = task.sources, task.targets
     dropped = dict.fromkeys(DROPPED, 0)
@@ -207,4 +195,4 @@ def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> dict[str, Any
     notes = {"dropped": json.dumps(dropped)}
     size = max(encoder.vocab_size for encoder in encoders)
     write_shard(task.path, [row[0] for row in rows], [row[1] for row in rows], size, texts, notes)
-    return shard_report(task.split, task.path)
+    return task.split, shard_entry(task.path)

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.dataset import MANIFEST, check_files, read_manifest
-from t2tlite.data.encode_shards import file_sha256
+from t2tlite.data.dataset import check_files
+from t2tlite.data.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from t2tlite.data.problem import Problem
+from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
@@ -51,11 +52,11 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     return True
 
 
-def _changes(problem: Problem, folder: Path, manifest: dict[str, Any], tmp_dir: Path | None) -> list[str]:
+def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What is not as it was when the data was made, in words."""
     # an option that t2tlite did not have then had its default
     defaults = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file)}
-    then, now = {**defaults, **manifest["options"]}, options(problem)
+    then, now = {**defaults, **manifest.options}, options(problem)
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
@@ -66,13 +67,13 @@ def _changes(problem: Problem, folder: Path, manifest: dict[str, Any], tmp_dir: 
         names = {path.name for path in paths}
         now = {key: value for key, value in now.items() if not _names_file(value, names)}
         then = {key: value for key, value in then.items() if key in now or key not in options(problem)}
-        made_from = manifest["made_from"]
+        made_from = manifest.made_from
         if len(paths) != len(made_from):
             changes.append(f"{len(made_from)} files then, {len(paths)} now")
         else:
             made_at = (folder / MANIFEST).stat().st_mtime
             changes += [
-                f"{path} is not the {entry['file']} it was made from"
+                f"{path} is not the {entry.file} it was made from"
                 for path, entry in zip(paths, made_from, strict=True)
                 if not _is_same_file(path, entry, made_at)
             ]
@@ -87,11 +88,11 @@ def _names_file(value: Any, names: set[str]) -> bool:
     return any(isinstance(one, str) and Path(one).name in names for one in values)
 
 
-def _is_same_file(path: Path, entry: dict[str, Any], made_at: float) -> bool:
+def _is_same_file(path: Path, entry: FileEntry, made_at: float) -> bool:
     status = path.stat()
-    if status.st_size != entry["bytes"]:
+    if status.st_size != entry.bytes:
         return False
-    return status.st_mtime < made_at or file_sha256(path) == entry["sha256"]
+    return status.st_mtime < made_at or file_sha256(path) == entry.sha256
 
 
 def _shown(value: Any) -> str:

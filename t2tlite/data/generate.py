@@ -27,18 +27,19 @@ from tqdm import tqdm
 
 import t2tlite
 from t2tlite.data import encode_shards, finished_data
-from t2tlite.data.dataset import FORMAT, MANIFEST, Dataset, open_dataset
-from t2tlite.data.encode_shards import DROPPED, ChunkTask, file_sha256
+from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.encode_shards import DROPPED, ChunkTask
 from t2tlite.data.learn_vocabulary import (
     TextSample,
     check_vocabulary_options,
     copy_vocabularies,
-    vocabulary_entry,
     vocabulary_names,
 )
+from t2tlite.data.manifest import FORMAT, MANIFEST, FileEntry, Languages, Manifest, SplitEntry
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
-from t2tlite.vocabularies.encoders import vocabulary_entries
+from t2tlite.files.atomic_file import file_sha256, remove_temporary_files
+from t2tlite.files.records import write_record
+from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.sentencepiece_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
@@ -60,23 +61,20 @@ class Generated:
     already_there: bool
 
     def __str__(self) -> str:
-        manifest, sides = self.dataset.manifest, ("source", "target")
-        if self.dataset.reverse:
-            sides = ("target", "source")
-        vocabularies = [f"{e['size']:,}" for e in vocabulary_entries(manifest, self.dataset.reverse)]
-        vocabularies = vocabularies if "target_vocabulary" in manifest else vocabularies[:1]
+        manifest = self.dataset.manifest
+        sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
         done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
         lines = [
-            f"{self.dataset.name}: {done}. The data lies in {self.dataset.folder}.",
-            f"  vocabulary  {' and '.join(vocabularies)} pieces",
+            f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces",
         ]
-        for name, split in manifest["splits"].items():
-            source, target = (f"{split[f'{side}_tokens']:,}" for side in sides)
-            longest = " and ".join(f"{split[f'longest_{side}']:,}" for side in sides)
+        for name in manifest.splits:
+            split = manifest.split(name)
             lines.append(
-                f"  {name:<10}  {split['pairs']:,} pairs, {source} source and {target} target tokens, at most {longest}"
+                f"  {name:<10}  {split.pairs:,} pairs, {split.source_tokens:,} source and {split.target_tokens:,} "
+                f"target tokens, at most {split.longest_source:,} and {split.longest_target:,}"
             )
-            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split["dropped"].items() if count]
+            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split.dropped.items() if count]
             if dropped:
                 lines.append(f"              dropped: {', '.join(dropped)}")
         return "\n".join(lines)
@@ -210,26 +208,26 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
-        _write_json(folder / UNFINISHED, {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))})
+        write_record(folder / UNFINISHED, {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))})
     text.sample = TextSample()  # frees its memory for the encoding
     splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes, vocabularies)
-    sides = ("vocabulary", "target_vocabulary")[: len(vocabularies)]
-    manifest = {
-        "format": FORMAT,
-        "problem": problem.name(),
-        "task": problem.task,
-        "t2tlite": t2tlite.__version__,
-        "options": options,
-        "languages": {"source": problem.source_language, "target": problem.target_language},
-        "decode_defaults": dict(problem.decode_defaults),
-        **{side: vocabulary_entry(path) for side, path in zip(sides, vocabularies, strict=True)},
-        "splits": splits,
-        "made_from": [
-            {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
-            for path in problem.files(tmp_dir)
-        ],
-    }
-    _write_json(folder / MANIFEST, manifest)
+    entries = [VocabularyEntry.of(path) for path in vocabularies]
+    manifest = Manifest(
+        format=FORMAT,
+        problem=problem.name(),
+        task=problem.task,
+        t2tlite=t2tlite.__version__,
+        options=options,
+        languages=Languages(problem.source_language, problem.target_language),
+        decode_defaults=dict(problem.decode_defaults),
+        vocabulary=entries[0],
+        target_vocabulary=entries[1] if len(entries) == 2 else None,
+        splits=splits,
+        made_from=tuple(
+            FileEntry(path.name, path.stat().st_size, file_sha256(path)) for path in problem.files(tmp_dir)
+        ),
+    )
+    write_record(folder / MANIFEST, manifest)
     (folder / UNFINISHED).unlink(missing_ok=True)
 
 
@@ -247,28 +245,18 @@ def _write_shards(
     pairs: dict[str, int],
     num_processes: int,
     vocabularies: list[Path],
-) -> dict[str, Any]:
+) -> dict[str, SplitEntry]:
     """Step 3. Returns the manifest's entry for each split."""
-    splits: dict[str, Any] = {}
-    for split in pairs:
-        totals = dict.fromkeys(("pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"), 0)
-        splits[split] = {**totals, "dropped": dict.fromkeys(DROPPED, 0), "shards": []}
+    splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in pairs}
     tasks = _tasks(problem, folder, tmp_dir, pairs)
     useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
-    reports = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
+    entries = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
     bar = tqdm(desc="encoding", total=sum(pairs.values()), unit=" pairs", unit_scale=True, **_bar_options())
-    with contextlib.closing(reports), bar:
-        for report in reports:
-            entry = splits[report["split"]]
-            for key in ("pairs", "source_tokens", "target_tokens"):
-                entry[key] += report[key]
-            for key in ("longest_source", "longest_target"):
-                entry[key] = max(entry[key], report[key])
-            for reason, count in report["dropped"].items():
-                entry["dropped"][reason] += count
-            entry["shards"].append({key: report[key] for key in ("file", "pairs", "bytes", "sha256")})
-            bar.update(report["pairs"] + sum(report["dropped"].values()))
-    if splits["train"]["pairs"] == 0:
+    with contextlib.closing(entries), bar:
+        for split, entry in entries:
+            splits[split] += entry
+            bar.update(entry.pairs + sum(entry.dropped.values()))
+    if splits["train"].pairs == 0:
         raise ValueError(
             f"{problem.name()} needs training pairs. Received: {pairs['train']}, of which max_length="
             f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise them."
@@ -327,11 +315,6 @@ def _only_process(folder: Path) -> Iterator[None]:
         os.close(handle)
         with contextlib.suppress(OSError):
             folder.rmdir()
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    with atomic_file(path) as file:
-        file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def _progress(pairs: Iterable[tuple[str, str]], what: str) -> Iterator[tuple[str, str]]:

@@ -8,11 +8,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from t2tlite.data.encode_shards import file_sha256
 from t2tlite.data.problem import Problem
-from t2tlite.files.atomic_file import atomic_file
+from t2tlite.files.atomic_file import copy_file
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
@@ -109,19 +107,7 @@ def vocabulary_names(problem: Problem) -> list[str]:
 def copy_vocabularies(problem: Problem, folder: Path) -> None:
     """Copies the vocabularies given as `vocab_file` into a problem's data."""
     for given, name in zip(problem.vocab_file, vocabulary_names(problem), strict=True):
-        with atomic_file(folder / name) as file:
-            file.write(Path(given).expanduser().read_bytes())
-
-
-def vocabulary_entry(path: Path) -> dict[str, Any]:
-    """What the manifest says of a vocabulary file."""
-    return {
-        "file": path.name,
-        "type": vocabulary_type(path),
-        "size": open_encoder(path).vocab_size,
-        "bytes": path.stat().st_size,
-        "sha256": file_sha256(path),
-    }
+        copy_file(Path(given).expanduser(), folder / name)
 
 
 def _size(source: str, target: str) -> int:

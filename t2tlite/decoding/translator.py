@@ -1,76 +1,125 @@
-"""A trained model with its vocabulary: text in, text out. `t2tlite.load` makes one."""
+"""A trained model with its vocabularies and its task: text in, text out, scored or not. `t2tlite.load` makes one.
+
+This is the one path from text to decoded and scored text: evaluation during training, `t2t-decoder`, Table 3 and the
+Python API all call `Translator.decode` or `Translator.decode_and_score`.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import Decoder
-from t2tlite.models.transformer import Transformer
+from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.registry import did_you_mean
-from t2tlite.tasks.outputs import is_parsing, rank_parses
-from t2tlite.training.checkpoints import step_of
-from t2tlite.trees.restore import tree_word
-from t2tlite.trees.tree import Tree, format_tree
+from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.parsing import Parse
+from t2tlite.tasks.task import Candidate, Output, Score, Task
+from t2tlite.tasks.translation import Translation
+from t2tlite.tokens import EOS
+from t2tlite.types import Seq2SeqModel
 from t2tlite.visualise.attention import Attention
 from t2tlite.vocabularies.encoders import TextEncoder
-from t2tlite.vocabularies.sentencepiece_encoder import EOS
 
 MAX_SOURCE_TOKENS = 2048  # of a sentence to decode; far beyond what training sees
+BATCH_SENTENCES = 32  # decoded together under DecodeRules.batches_of_sentences unless batch_size says otherwise
+
+Done = Callable[[int], object]  # called with the number of sentences after each batch, for a progress bar
 
 
-class Translation(NamedTuple):
-    """One translation of a sentence."""
+class Decoded(NamedTuple):
+    """Sentences decoded and scored."""
 
-    text: str
-    score: float  # log-probability / length penalty
-
-    @property
-    def sequence(self) -> str:
-        """The text as it was decoded."""
-        return self.text
-
-
-class Parse(NamedTuple):
-    """One parse of a sentence."""
-
-    tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
-    score: float  # log-probability / length penalty
-    repairs: Counter[str]  # what had to be done to make a tree of the sequence (data/restore.py); empty for most
-    sequence: str  # as it was decoded
+    n_best: list[list[Output]]  # of each sentence, best first
+    score: Score
 
     @property
-    def text(self) -> str:
-        """The tree in brackets, on one line."""
-        return "" if self.tree is None else format_tree(self.tree)
+    def best(self) -> list[Output]:
+        """The best output of each sentence."""
+        return [outputs[0] for outputs in self.n_best]
 
 
 class Translator:
-    """A trained model with its vocabulary: text in, text out."""
+    """A trained model with its vocabularies and its task.
+
+    Args:
+        model: with its weights.
+        encoders: the vocabularies of source and target.
+        hparams: of the model.
+        manifest: of the run.
+        checkpoint: the path of the weights; "" for a model that is being trained.
+    """
 
     def __init__(
         self,
-        model: Transformer,
+        model: Seq2SeqModel,
         encoders: tuple[TextEncoder, TextEncoder],
         hparams: HParams,
-        manifest: dict[str, Any],
-        path: str,
+        manifest: RunManifest,
+        checkpoint: str = "",
     ) -> None:
         self.model = model
-        self.source_encoder, self.target_encoder = encoders  # mostly the same
+        self.source_encoder, self.target_encoder = encoders
         self.hparams = hparams
         self.manifest = manifest
-        self.checkpoint = path
-        self.step = step_of(path)
+        self.task = open_task(manifest.task, manifest.options)
+        self.checkpoint = checkpoint
+        self.step = step_of(checkpoint)
         self._decoders: dict[DecodeHParams, Decoder] = {}
 
-    def translate(self, sentences: Sequence[str], **options: Any) -> list[str]:
-        """The best translation of each sentence, in order; a blank one stays blank.
+    # the path from text to text
+
+    def decode(
+        self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
+    ) -> list[list[Output]]:
+        """The `return_beams` best outputs of each sentence, best first: translations, or parses.
+
+        Args:
+            sentences: without line breaks; a blank sentence gets one blank output. A parser takes words and punctuation
+                separated by spaces, as in its training trees.
+            options: how to decode.
+            done: called with the number of sentences after each batch.
+
+        Raises:
+            ValueError: a sentence is longer than the limit; the message names its line.
+        """
+        return self._decode(self.task_under(options), sentences, options, done)
+
+    def decode_and_score(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        options: DecodeHParams,
+        done: Done = lambda count: None,
+    ) -> Decoded:
+        """Decodes sentences and computes the task's metrics.
+
+        Args:
+            sources: sentences, as for `decode`.
+            references: their targets as the token store has them.
+            options: how to decode.
+            done: called with the number of sentences after each batch.
+
+        Raises:
+            ValueError: a sentence is longer than the limit.
+        """
+        n_best = self.decode(sources, options, done)
+        score = self.task.score(sources, references, [outputs[0].sequence for outputs in n_best])
+        return Decoded(n_best, score)
+
+    def task_under(self, options: DecodeHParams) -> Task:
+        """The task that makes the outputs: the model's, unless the rules leave sequences as they are."""
+        return self.task.as_sequences() if options.rules.leave_sequences else self.task
+
+    # the Python API
+
+    def translate(self, sentences: Sequence[str], **options: float) -> list[str]:
+        """The best translation of each sentence, in order; a blank sentence stays blank.
 
         Args:
             sentences: without line breaks.
@@ -79,26 +128,18 @@ class Translator:
         Raises:
             ValueError: a bad option, or a sentence longer than the limit; the message names it.
         """
-        chosen = self.options(**options)
-        return [best[0].text for best in self.translate_n_best(sentences, chosen)]
+        return [best[0].text for best in self.translate_n_best(sentences, self.options(**options))]
 
     def translate_n_best(
-        self, sentences: Sequence[str], options: DecodeHParams, done: Callable[[int], None] = lambda count: None
+        self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
     ) -> list[list[Translation]]:
-        """The `return_beams` best translations of each sentence, best first, with their scores.
+        """The `return_beams` best translations of each sentence with their scores; a parser's are sequences of labels.
 
-        Args:
-            sentences: without line breaks; a blank one gets one blank translation.
-            options: how to decode.
-            done: called with the number of sentences after each batch, for a progress bar.
+        The arguments and errors are those of `decode`.
         """
-        encoded = self._encode(self.source_encoder, sentences, options.t2t_rules)
-        sources = [ids if sentence.strip() else [] for sentence, ids in zip(sentences, encoded, strict=True)]
-        batches = _batches_by_words(sentences, options.sentences_together) if options.t2t_rules else None
-        found = self._decoder(options).decode(sources, done, batches)
-        return [[Translation(self._text(h.ids), h.score) for h in hypotheses] for hypotheses in found]
+        return cast("list[list[Translation]]", self._decode(self.task.as_sequences(), sentences, options, done))
 
-    def parse(self, sentences: Sequence[str], **options: Any) -> list[Parse]:
+    def parse(self, sentences: Sequence[str], **options: float) -> list[Parse]:
         """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
 
         Args:
@@ -112,73 +153,56 @@ class Translator:
         return [best[0] for best in self.parse_n_best(sentences, self.options(**options))]
 
     def parse_n_best(
-        self, sentences: Sequence[str], options: DecodeHParams, done: Callable[[int], None] = lambda count: None
+        self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
     ) -> list[list[Parse]]:
         """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
 
-        All hypotheses of the beam are looked at: first come those that fit the words best (`rank_parses`).
-
-        Args:
-            sentences: as for `parse`.
-            options: how to decode.
-            done: called with the number of sentences after each batch, for a progress bar.
+        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.rank`). The
+        arguments are those of `decode`.
 
         Raises:
             ValueError: the model does not parse, or a sentence is longer than the limit.
         """
-        if not self.is_parser:
-            name = self.manifest["problem"] + ("_rev" if self.manifest["reverse"] else "")
-            raise ValueError(f"Only a model of a parsing problem parses. Received: one of {name}. Use translate.")
-        _check(sentences)
-        rows = [[tree_word(word) for word in sentence.split()] for sentence in sentences]
-        beam = dataclasses.replace(options, return_beams=options.beam_size)
-        found = self.translate_n_best([" ".join(words) for words in rows], beam, done)
-        wanted = options.return_beams
-        return [self._parses(n_best, words, wanted) for words, n_best in zip(rows, found, strict=True)]
-
-    @property
-    def is_parser(self) -> bool:
-        """Whether the run's problem is parsing."""
-        return is_parsing(self.manifest)
+        task = self.task.parser(self.manifest.name)
+        return cast("list[list[Parse]]", self._decode(task, sentences, options, done))
 
     def score(
         self,
         sources: Sequence[str],
         targets: Sequence[str],
         options: DecodeHParams | None = None,
-        done: Callable[[int], None] = lambda count: None,
+        done: Done = lambda count: None,
     ) -> list[float]:
-        """The log-probability (natural) of each target, end mark included, given its source.
+        """The log-probability (natural) of each target, its EOS included, given its source.
 
-        With t2t_rules: the negative of it, divided by the number of tokens.
+        Under DecodeRules.score_per_token: the negative of it, divided by the number of tokens.
 
         Args:
             sources: without line breaks.
             targets: likewise, as many.
-            options: of which only batch_size and t2t_rules matter; by default the problem's.
-            done: called with the number of pairs after each batch, for a progress bar.
+            options: of which only batch_size and the rules matter; by default the problem's.
+            done: called with the number of pairs after each batch.
 
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
-        _check(sources)
-        _check(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
         options = options or self.options()
-        source_ids = self._encode(self.source_encoder, sources, options.t2t_rules)
-        target_ids = self._encode(self.target_encoder, targets, options.t2t_rules)
+        strip = options.rules.strip_sentences
+        source_ids = self._encode(self.source_encoder, sources, strip)
+        target_ids = self._encode(self.target_encoder, targets, strip)
         log_probs = self._decoder(options).score(source_ids, target_ids, done)
-        if options.t2t_rules:
+        if options.rules.score_per_token:
             return [-value / (len(ids) + 1) for value, ids in zip(log_probs, target_ids, strict=True)]
         return log_probs
 
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """What every head of every layer looks at, for one sentence and its translation.
+        """The attention weights of every head of every layer, for one sentence and its translation.
 
         Args:
             source: a sentence without line breaks.
-            target: its translation; by default the model's own, found by beam search as the problem decodes.
+            target: its translation; by default the model's own, by beam search with the problem's options.
 
         Returns:
             The pieces of both sentences and the weights. A notebook shows it as a page; `t2tlite.visualise` draws it.
@@ -186,8 +210,7 @@ class Translator:
         Raises:
             ValueError: a blank source, or a sentence longer than the limit.
         """
-        if self.is_parser:  # brackets in the form that the model was trained on
-            source = " ".join(tree_word(word) for word in source.split())
+        source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
             raise ValueError(f"A sentence to look at must have words. Received: {source!r}.")
@@ -195,16 +218,15 @@ class Translator:
             target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
-        sides = [*source_ids, EOS], [*target_ids, EOS]
-        if self.hparams.pos == "emb":  # a translation may fill all positions that the model knows
-            sides = sides[0], sides[1][: self.hparams.max_length]
+        # a translation may fill all positions that the model knows
+        sides = [*source_ids, EOS], [*target_ids, EOS][: self.hparams.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
         found = self.model.attention(inputs, targets)
         encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
         source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
         return Attention(source_pieces, target_pieces, encoder, decoder, cross, source, self._text(target_ids))
 
-    def options(self, **changes: Any) -> DecodeHParams:
+    def options(self, **changes: float) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`.
 
         Raises:
@@ -214,18 +236,42 @@ class Translator:
         for name in changes:
             if name not in fields:
                 raise ValueError(f"decode_hparams has no field {name!r}. {did_you_mean(name, fields)}")
-        return DecodeHParams(**{**self.manifest["decode_defaults"], **changes})
+        return DecodeHParams(**{**self.manifest.decode_defaults, **changes})
+
+    def check_lengths(self, sentences: Sequence[str]) -> None:
+        """Raises ValueError where a sentence is longer than the limit; the message names its line."""
+        self._encode(self.source_encoder, [self.task.source(sentence) for sentence in sentences])
+
+    @property
+    def max_source_tokens(self) -> int:
+        """The longest sentence that can be decoded, its EOS not counted."""
+        positions = self.hparams.max_positions
+        return MAX_SOURCE_TOKENS if positions is None else positions - 1
+
+    def _decode(self, task: Task, sentences: Sequence[str], options: DecodeHParams, done: Done) -> list[list[Output]]:
+        _check(sentences)
+        sources = [task.source(sentence) for sentence in sentences]
+        encoded = self._encode(self.source_encoder, sources, options.rules.strip_sentences)
+        ids = [row if source.strip() else [] for source, row in zip(sources, encoded, strict=True)]
+        wanted = options.return_beams
+        search = dataclasses.replace(options, return_beams=task.hypotheses(wanted, options.beam_size))
+        batches = _batches_by_words(sources, options.batch_size) if options.rules.batches_of_sentences else None
+        found = self._decoder(search).decode(ids, done, batches)
+        return [
+            task.choose(source, [Candidate(self._text(one.ids), one.score) for one in hypotheses], wanted)
+            for source, hypotheses in zip(sources, found, strict=True)
+        ]
 
     def _decoder(self, options: DecodeHParams) -> Decoder:
         if options not in self._decoders:
-            self._decoders[options] = make_decoder(self.model, options, self.hparams)
+            self._decoders[options] = Decoder(self.model, options, self.hparams.jit_compile)
         return self._decoders[options]
 
     def _encode(self, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False) -> list[list[int]]:
         _check(sentences)
         if strip:
             sentences = [sentence.strip() for sentence in sentences]
-        limit = MAX_SOURCE_TOKENS if self.hparams.pos != "emb" else self.hparams.max_length - 1
+        limit = self.max_source_tokens
         encoded = encoder.encode_batch(sentences)
         for number, ids in enumerate(encoded, start=1):
             if len(ids) > limit:
@@ -235,20 +281,15 @@ class Translator:
                 )
         return encoded
 
-    def _parses(self, decoded: list[Translation], words: list[str], wanted: int) -> list[Parse]:
-        if not words:
-            return [Parse(None, one.score, Counter(), one.text) for one in decoded]
-        ranked = rank_parses(self.manifest, [one.text for one in decoded], words, wanted)
-        return [Parse(tree.tree, decoded[i].score, tree.repairs, decoded[i].text) for i, tree in ranked]
-
     def _text(self, ids: list[int]) -> str:
         return self.target_encoder.decode(ids).replace("\n", " ")
 
 
-def _batches_by_words(sentences: Sequence[str], together: int) -> list[list[int]]:
-    """Which sentences tensor2tensor decodes together: those with most words first."""
+def _batches_by_words(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
+    """Which sentences tensor2tensor decodes together: those with the most words first."""
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i].split()))
-    return [order[start : start + together] for start in range(0, len(order), together)]
+    size = batch_size or BATCH_SENTENCES
+    return [order[start : start + size] for start in range(0, len(order), size)]
 
 
 def _check(sentences: Sequence[str]) -> None:
@@ -259,15 +300,10 @@ def _check(sentences: Sequence[str]) -> None:
             raise ValueError(f"Each sentence must be a string. Received: {sentence!r}.")
 
 
-def decode_options(defaults: dict[str, Any], changes: str = "") -> DecodeHParams:
-    """A problem's decoding defaults, changed by --decode_hparams.
+def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
+    """The problem's decoding defaults, changed as --decode_hparams asks.
 
     Raises:
         ValueError: an unknown field or a bad value.
     """
-    return DecodeHParams(**defaults).override(changes)
-
-
-def make_decoder(model: Transformer, options: DecodeHParams, hparams: HParams) -> Decoder:
-    """A Decoder for this model; learned positions end at max_length."""
-    return Decoder(model, options, hparams.jit_compile, hparams.max_length if hparams.pos == "emb" else None)
+    return DecodeHParams(**manifest.decode_defaults).override(changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import uuid
 from collections.abc import Iterator
@@ -42,6 +43,25 @@ def write_text(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
+
+
+def copy_file(source: Path, target: Path) -> None:
+    """Copies a file, which appears at `target` whole or not at all.
+
+    Raises:
+        OSError: it cannot be read or written.
+    """
+    with atomic_file(target) as file:
+        file.write(source.read_bytes())
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def remove_temporary_files(folder: Path) -> None:

@@ -6,13 +6,14 @@ import math
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import keras
 import tensorflow as tf
 from tqdm import tqdm
 
-from t2tlite.tasks.outputs import OutputScore
+from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
@@ -37,7 +38,7 @@ class Progress:
         stop: steps to be done in all.
     """
 
-    def __init__(self, folder: Path, optimizer: Any, start: int, stop: int) -> None:
+    def __init__(self, folder: Path, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
         self._optimizer = optimizer
         self._events = tf.summary.create_file_writer(str(folder))
         self._terminal = sys.stderr.isatty()
@@ -95,13 +96,13 @@ class Progress:
             tf.summary.scalar("train/padding_waste", waste, step=step + 1)
         self._since = time.monotonic()
 
-    def samples(self, step: int, rows: list[tuple[str, str, str]]) -> None:
+    def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
         """Notes (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
         table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
         with self._events.as_default():
             tf.summary.text("samples", table, step=step)
 
-    def evaluated(self, step: int, evaluation: Evaluation, score: OutputScore | None, better: bool) -> None:
+    def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         line = f"step {step:,}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, "
         line += f"accuracy {evaluation.accuracy:.4f}"

@@ -1,16 +1,39 @@
-"""Vocabulary files of either kind, one for both languages or one for each."""
+"""Vocabulary files of either kind: which there are, how they are opened, and what manifests record of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
 from pathlib import Path
-from typing import Any
 
+from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 TextEncoder = SentencePieceEncoder | SubwordEncoder
 ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # kind of vocabulary -> ending of its file's name
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyEntry:
+    """What a manifest records of a vocabulary file."""
+
+    file: str  # the file's name in the folder of the manifest
+    type: str = ""  # "sentencepiece" or "subwords"; the file name's ending says the same
+    size: int  # number of ids
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, name: str = "") -> VocabularyEntry:
+        """The entry of a vocabulary file, under another name where one is given.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        name = name or path.name
+        kind = vocabulary_type(name)
+        encoder = OPENERS[kind](path)
+        return cls(file=name, type=kind, size=encoder.vocab_size, bytes=path.stat().st_size, sha256=file_sha256(path))
 
 
 def vocabulary_type(path: str | Path) -> str:
@@ -27,6 +50,9 @@ def vocabulary_type(path: str | Path) -> str:
     )
 
 
+OPENERS: dict[str, type[TextEncoder]] = {"sentencepiece": SentencePieceEncoder, "subwords": SubwordEncoder}
+
+
 def open_encoder(path: str | Path) -> TextEncoder:
     """The encoder for a vocabulary file.
 
@@ -34,40 +60,15 @@ def open_encoder(path: str | Path) -> TextEncoder:
         FileNotFoundError: there is no such file.
         ValueError: no encoder reads such a file, or it is damaged.
     """
-    return SubwordEncoder(path) if vocabulary_type(path) == "subwords" else SentencePieceEncoder(path)
+    return OPENERS[vocabulary_type(path)](path)
 
 
-def vocabulary_entries(manifest: Mapping[str, Any], reverse: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a manifest says of the vocabularies: the source's and the target's, which are mostly the same.
-
-    Args:
-        manifest: of a data directory or a run: "vocabulary" is the source's, and the target's too unless there is a
-            "target_vocabulary".
-        reverse: swap the two.
-    """
-    source = manifest["vocabulary"]
-    target = manifest.get("target_vocabulary", source)
-    return (target, source) if reverse else (source, target)
-
-
-def open_encoders(folder: Path, manifest: Mapping[str, Any], reverse: bool = False) -> tuple[TextEncoder, TextEncoder]:
+def open_encoders(folder: Path, source: VocabularyEntry, target: VocabularyEntry) -> tuple[TextEncoder, TextEncoder]:
     """The encoders of source and target; the same object where they share a vocabulary.
-
-    Args:
-        folder: where the files lie.
-        manifest: names them.
-        reverse: swap the two.
 
     Raises:
         FileNotFoundError: a file is missing.
         ValueError: a file is damaged.
     """
-    source, target = vocabulary_entries(manifest, reverse)
-    encoder = open_encoder(folder / source["file"])
-    return encoder, encoder if target is source else open_encoder(folder / target["file"])
-
-
-def same_vocabularies(one: Mapping[str, Any], other: Mapping[str, Any], reverse: bool = False) -> bool:
-    """Whether two manifests speak of the same vocabularies, by their content; `reverse` swaps those of the other."""
-    pairs = zip(vocabulary_entries(one), vocabulary_entries(other, reverse), strict=True)
-    return all(mine["sha256"] == theirs["sha256"] for mine, theirs in pairs)
+    encoder = open_encoder(folder / source.file)
+    return encoder, encoder if target == source else open_encoder(folder / target.file)

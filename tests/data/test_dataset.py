@@ -14,7 +14,7 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path)
     generate(TinyTask(), tmp_path, num_processes=1)
     assert open_dataset(tmp_path).name == "tiny_task"
-    assert open_dataset(tmp_path, "tiny_task_rev").reverse
+    assert open_dataset(tmp_path, "tiny_task_rev").manifest.reverse
     with pytest.raises(FileNotFoundError, match=r"no finished data of other in .*Finished data there: tiny_task\."):
         open_dataset(tmp_path, "other")
     with pytest.raises(ValueError, match=r"split must be one of train, dev, test\. Received: 'valid'"):

@@ -26,21 +26,21 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
 
     data = generate(task, tmp_path, num_processes=1).dataset
 
-    assert (data.name, data.splits, data.reverse) == ("tiny_task", ("train", "dev", "test"), False)
-    assert (data.source_language, data.target_language) == ("en", "de")
-    assert data.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+    assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
+    assert data.manifest.language_pair == ("en", "de")
+    assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
     assert data.target_encoder.vocab_size == 330
-    for split in data.splits:
+    for split in data.manifest.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
         assert data.source_encoder.decode_batch(sources) == [source for source, _ in pairs]
         assert data.target_encoder.decode_batch(targets) == [target for _, target in pairs]
-        entry = data.manifest["splits"][split]
-        assert entry["pairs"] == len(pairs)
-        assert entry["source_tokens"] == np.count_nonzero(sources)
-        assert entry["longest_target"] == targets.shape[1]
+        entry = data.manifest.splits[split]
+        assert entry.pairs == len(pairs)
+        assert entry.source_tokens == np.count_nonzero(sources)
+        assert entry.longest_target == targets.shape[1]
     assert data.store("dev").source_text() == [source for source, _ in task.dev]
     assert data.store("test").target_text() == [target for _, target in task.test]
     with pytest.raises(ValueError, match="Only dev and test"):
@@ -81,7 +81,7 @@ def test_reversed_shares_the_folder_and_swaps(tmp_path):
 
     assert made.already_there
     assert made.dataset.name == "tiny_task_rev"
-    assert (made.dataset.source_language, made.dataset.target_language) == ("de", "en")
+    assert made.dataset.manifest.language_pair == ("de", "en")
     assert made.dataset.store("dev").source_text() == [target for _, target in TinyTask().dev]
 
 
@@ -93,8 +93,8 @@ def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     data = generate(TinyTask(train=tuple(pairs), dev=dev), tmp_path, num_processes=1).dataset
 
     assert len(data.store("train")) == 50
-    assert data.manifest["splits"]["train"]["dropped"] == {"empty": 4, "too_long": 0, "length_ratio": 0}
-    assert data.manifest["splits"]["dev"]["dropped"] == {"empty": 0, "too_long": 0, "length_ratio": 0}
+    assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
+    assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
     assert data.store("dev").source_text()[:2] == ["", " a  cat "]
     assert data.store("dev").source_lengths[0] == 1  # the end mark alone
     assert data.store("dev").target_text()[1] == " "
@@ -112,10 +112,10 @@ def test_length_limits_apply_to_train_alone(tmp_path):
 
     made = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
 
-    splits = made.dataset.manifest["splits"]
-    assert splits["train"]["dropped"] == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
+    splits = made.dataset.manifest.splits
+    assert splits["train"].dropped == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
     assert made.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
-    assert [splits["dev"]["pairs"], splits["test"]["pairs"]] == [30, 20]
+    assert [splits["dev"].pairs, splits["test"].pairs] == [30, 20]
     assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(made)
 
 
@@ -213,7 +213,7 @@ def test_library_prints_nothing(tmp_path, capfd):
 def test_summary(tmp_path):
     made = generate(TinyTask(), tmp_path, num_processes=1)
 
-    assert f"The data lies in {tmp_path / 'tiny_task'}." in str(made)
+    assert f"The data is in {tmp_path / 'tiny_task'}." in str(made)
     assert "330 pieces" in str(made)
     assert "230 pairs" in str(made)
     assert made.seconds > 0

@@ -67,7 +67,7 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
         patch.setattr(atomic_file.os, "replace", replace)
         with pytest.raises(InterruptedRunError):
             generate(TinyTask(), tmp_path, num_processes=1)
-    with pytest.raises(FileNotFoundError, match=r"no finished data of tiny_task.*a run that was interrupted goes on"):
+    with pytest.raises(FileNotFoundError, match=r"no finished data of tiny_task.*an interrupted run resumes"):
         open_dataset(tmp_path, "tiny_task")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
 

@@ -38,11 +38,11 @@ def test_data_of_the_treebank(treebank, tmp_path, capsys):
 
     dataset = open_dataset(tmp_path / "data", "wsj_parsing")
     manifest = dataset.manifest
-    assert manifest["task"] == "parsing"
+    assert manifest.task == "parsing"
     # section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input
-    assert dataset.decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
-    assert manifest["options"]["linearisation"] == "normalised"
-    assert [entry["file"] for entry in manifest["made_from"]][-1] == "wsj_2399.mrg"
+    assert manifest.decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
+    assert manifest.options["linearisation"] == "normalised"
+    assert [entry.file for entry in manifest.made_from][-1] == "wsj_2399.mrg"
     store = dataset.store("test")
     assert store.source_text() == [filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"]
     target = store.targets([0], int(store.target_lengths[0]))[0]

@@ -58,7 +58,14 @@ class TableModel:
     def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
         slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
         ids, scores = beam_search(
-            self.steps(sentences), slots, np.array(max_lengths, np.int32), beam, LENGTH, alpha, n_best, **options
+            self.steps(sentences),
+            slots,
+            max_lengths=np.array(max_lengths, np.int32),
+            beam_size=beam,
+            length=LENGTH,
+            alpha=alpha,
+            n_best=n_best,
+            **options,
         )
         return np.asarray(ids), np.asarray(scores)
 
@@ -175,7 +182,9 @@ def model() -> Transformer:
 
 def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8):
     cache = model.start_decoding(sources, beam, length)
-    return beam_search(model.decode_step, cache, max_lengths, beam, length, alpha, n_best)
+    return beam_search(
+        model.decode_step, cache, max_lengths=max_lengths, beam_size=beam, length=length, alpha=alpha, n_best=n_best
+    )
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.problems import grammar
-from t2tlite.tasks.outputs import score_outputs, to_tree
+from t2tlite.tasks.catalogue import open_task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import linearise, t2t_linearise
 from t2tlite.trees.tree import format_tree, read_trees
@@ -199,11 +199,11 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     references = [pairs[linearisation](tree) for tree in trees]
     sources = [" ".join(tree.words()) for tree in trees]
     outputs = [text.replace("PP", "NP", 1) for text in references]  # an error in most, and repairs
-    manifest = {"task": "parsing", "options": {"linearisation": linearisation}}
+    task = open_task("parsing", {"linearisation": linearisation})
 
-    score = score_outputs(manifest, sources, references, outputs)
+    score = task.score(sources, references, outputs)
 
-    predicted = [to_tree(manifest, text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
+    predicted = [task.tree(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
     expected, _ = evalb(trees, predicted)
     assert score.name == "F1"
     assert score.value == expected.f1 < 99
@@ -215,7 +215,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     assert score.scores.get("tagging accuracy") == tagging
     assert str(score).startswith(f"F1 {expected.f1:.2f} (recall {expected.recall:.2f}, precision ")
     assert f"unscored sentences {expected.errors + expected.skipped}" in str(score)
-    assert score_outputs(manifest, sources, references, references).value == 100.0
+    assert task.score(sources, references, references).value == 100.0
 
 
 # the embedded grammar

@@ -10,15 +10,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2tlite.training.checkpoints import (
-    Checkpoints,
-    average_checkpoints,
-    find_checkpoint,
-    list_checkpoints,
-    restore_weights,
-    step_of,
-    write_text,
-)
+from t2tlite.files.atomic_file import write_text
+from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints, step_of
+from t2tlite.runs.records import BestCheckpoint
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights
 
 
 def dense(width=3):
@@ -31,7 +27,7 @@ def dense(width=3):
 def checkpoints(folder, model, keep=20):
     optimizer = keras.optimizers.Adam(name="adam")
     optimizer.build(model.trainable_variables)
-    return Checkpoints(folder, model, optimizer, keep), optimizer
+    return Checkpoints(RunFolder(folder), model, optimizer, keep), optimizer
 
 
 def fill(model, value):
@@ -125,12 +121,12 @@ def test_a_step_is_saved_once(run):
 def test_best(tmp_path):
     model = dense()
     saved, _ = checkpoints(tmp_path, model)
-    assert saved.best() == {}
+    assert saved.best is None
     for step in (3, 9):
         fill(model, step)
-        saved.save_best(step, {"loss": 1 / step})
-    assert saved.best() == {"step": 9, "loss": 1 / 9}
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == saved.best()
+        saved.save_best(BestCheckpoint(step, {"loss": 1 / step}))
+    assert saved.best == RunFolder(tmp_path).best() == BestCheckpoint(9, {"loss": 1 / 9})
+    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {"step": 9, "loss": 1 / 9}
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
     assert list_checkpoints(tmp_path) == []  # the newest are those in the run's folder
     restore_weights(dense(), find_checkpoint(tmp_path / "best"))

@@ -11,10 +11,11 @@ import tensorflow as tf
 from tiny_run import tiny_run
 
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs import read_hparams
+from t2tlite.runs.records import RunCost
+from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import run_cost
 from t2tlite.training.cost import forward_flops
-from t2tlite.training.run_cost import CostMeter, RunCost, cost_line, device_tflops, read_cost
+from t2tlite.training.run_cost import CostMeter, cost_line, device_tflops
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ def quick_probe(monkeypatch):
 
 
 def test_time_tokens_and_flops_add_up(tmp_path, clock):
-    meter = CostMeter(tmp_path, 0, devices=4, flops_per_token=1e6)
+    meter = CostMeter(RunFolder(tmp_path), 0, devices=4, flops_per_token=1e6)
     for tokens in (20.0, np.float32(30)):
         meter.step(tokens)
     clock.now += 5
@@ -57,12 +58,14 @@ def test_time_tokens_and_flops_add_up(tmp_path, clock):
     meter.step(tf.constant(50.0))
     clock.now += 2
     meter.save(3)
-    assert read_cost(tmp_path) == RunCost(step=3, steps=3, seconds=7, device_seconds=28, tokens=100, flops=1e8)
+    assert RunFolder(tmp_path).costs()[-1] == RunCost(
+        step=3, steps=3, seconds=7, device_seconds=28, tokens=100, flops=1e8
+    )
 
 
 def train_to(folder, start, stop):
     """Trains from step to step, ten tokens each, and saves a checkpoint at the end."""
-    meter = CostMeter(folder, start, devices=1, flops_per_token=3.0)
+    meter = CostMeter(RunFolder(folder), start, devices=1, flops_per_token=3.0)
     for _ in range(start, stop):
         meter.step(10.0)
     meter.save(stop)
@@ -70,7 +73,7 @@ def train_to(folder, start, stop):
 
 
 def counted(folder):
-    cost = read_cost(folder)
+    cost = RunFolder(folder).costs()[-1]
     return cost.step, cost.steps, cost.tokens, cost.flops
 
 
@@ -108,7 +111,7 @@ def test_records_stay_only_of_checkpoints_that_do(tmp_path):
 def test_run_of_before_there_was_a_record(tmp_path, quick_probe):
     train_to(tmp_path, 100, 105)
     assert counted(tmp_path) == (105, 5, 50, 150)
-    assert cost_line(read_cost(tmp_path), "CPU:0").endswith(", for 5 of 105 steps.")
+    assert cost_line(RunFolder(tmp_path).costs()[-1], "CPU:0").endswith(", for 5 of 105 steps.")
 
 
 def test_worker_without_a_folder_writes_nothing(tmp_path):
@@ -119,14 +122,14 @@ def test_worker_without_a_folder_writes_nothing(tmp_path):
 
 
 def test_run_without_a_record(tmp_path):
-    assert read_cost(tmp_path) is None
+    assert RunFolder(tmp_path).costs() == []
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"earlier": [], "hours": 3}', '{"earlier": 7, "step": 3}'])
 def test_damaged_record(tmp_path, text):
     (tmp_path / "cost.json").write_text(text)
-    with pytest.raises(ValueError, match=r"cost\.json must hold what training has cost so far\. Received: .* Delete"):
-        CostMeter(tmp_path, 3, devices=1, flops_per_token=1.0)
+    with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it to count from here on\."):
+        CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
 
 
 # the line
@@ -190,10 +193,10 @@ def test_run_counts_what_it_trained_on(made):
     shards = sorted((made.data / "twenty_words").glob("train*"))
     store = TokenStore(shards)
     tokens = int(store.source_lengths.sum() + store.target_lengths.sum())
-    cost = read_cost(made.run)
+    cost = RunFolder(made.run).costs()[-1]
     assert (cost.step, cost.steps, cost.tokens) == (120, 120, 10 * tokens)
     assert 0 < cost.seconds == cost.device_seconds < 600
-    hparams = read_hparams(made.run)
+    hparams = RunFolder(made.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
     a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())  # backward twice forward
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import tree_files
 
-from t2tlite.tasks.outputs import rank_parses
+from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import linearise
 from t2tlite.trees.restore import restore
@@ -78,10 +78,10 @@ def test_gold_sequences_keep_their_brackets(tree_file):
 
 
 def test_the_parse_that_fits_the_words_comes_first():
-    manifest = {"options": {"linearisation": "words"}}
+    task = ParsingTask("words")
     sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
-    ranked = rank_parses(manifest, sequences, CAT_WORDS, wanted=4)
+    ranked = task.rank(sequences, CAT_WORDS, wanted=4)
     assert [place for place, _ in ranked] == [2, 3, 0, 1]
     assert [tree.misaligned for _, tree in ranked] == [0, 0, 5, 5]
-    assert [place for place, _ in rank_parses(manifest, sequences, CAT_WORDS)] == [2]
-    assert [place for place, _ in rank_parses(manifest, sequences, CAT_WORDS, wanted=3)] == [2, 3, 0]
+    assert [place for place, _ in task.rank(sequences, CAT_WORDS)] == [2]
+    assert [place for place, _ in task.rank(sequences, CAT_WORDS, wanted=3)] == [2, 3, 0]

@@ -14,7 +14,8 @@ from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
-from t2tlite.vocabularies.encoders import open_encoder, same_vocabularies
+from t2tlite.data.manifest import Manifest, RunManifest
+from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
@@ -47,8 +48,8 @@ def test_subwords_are_learned(tmp_path):
     data = made.dataset
     assert isinstance(data.source_encoder, SubwordEncoder)
     assert data.source_encoder is data.target_encoder
-    entry = data.manifest["vocabulary"]
-    assert (entry["file"], entry["type"], entry["size"]) == (
+    entry = data.manifest.vocabulary
+    assert (entry.file, entry.type, entry.size) == (
         "vocab.subwords",
         "subwords",
         data.source_encoder.vocab_size,
@@ -57,7 +58,7 @@ def test_subwords_are_learned(tmp_path):
     build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
     assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
     assert decoded(data, "train") == list(problem.train)
-    assert f"vocabulary  {entry['size']} pieces" in str(made)
+    assert f"vocabulary  {entry.size} pieces" in str(made)
 
 
 def test_a_given_vocabulary(tmp_path, vocabularies):
@@ -112,7 +113,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(encode_shards, "shard_report", stop)
+        patch.setattr(encode_shards, "shard_entry", stop)
         with pytest.raises(KeyboardInterrupt):
             generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
     data = generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1).dataset
@@ -157,15 +158,23 @@ def test_the_command(tmp_path, capsys):
     assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
 
 
+def run_manifest(source: str, target: str | None = None, reverse: bool = False) -> RunManifest:
+    """The manifest of a run whose vocabularies have these hashes."""
+    entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
+    data = Manifest(
+        format=1, problem="p", decode_defaults={}, vocabulary=entries[0], target_vocabulary=entries[1], splits={}
+    )
+    return RunManifest.of(data, reverse, Path("data"))
+
+
 def test_same_vocabularies():
     """By content; a manifest without a target's vocabulary has the source's for both."""
-    shared, both = (
-        {"vocabulary": {"sha256": "a"}},
-        {"vocabulary": {"sha256": "a"}, "target_vocabulary": {"sha256": "b"}},
-    )
-    swapped = {"vocabulary": {"sha256": "b"}, "target_vocabulary": {"sha256": "a"}}
-    assert same_vocabularies(shared, shared, reverse=True)
-    assert not same_vocabularies(shared, both)
-    assert same_vocabularies(both, both)
-    assert not same_vocabularies(both, both, reverse=True)
-    assert same_vocabularies(both, swapped, reverse=True)
+    shared, both = run_manifest("a"), run_manifest("a", "b")
+    assert shared.same_vocabularies(run_manifest("a", reverse=True))
+    assert shared.same_vocabularies(run_manifest("a", "a"))
+    assert not shared.same_vocabularies(both)
+    assert both.same_vocabularies(run_manifest("a", "b"))
+    assert not both.same_vocabularies(run_manifest("a", "b", reverse=True))
+    assert both.same_vocabularies(run_manifest("b", "a", reverse=True))
+    assert both.vocabulary_sha256 == "a+b"
+    assert shared.vocabulary_sha256 == "a"
