@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-# Before TensorFlow is imported. Processes that share the machine's cores (pytest-xdist) do not need threads of their own.
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-if "PYTEST_XDIST_WORKER" in os.environ:
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+from t2tlite.quiet import quiet_stderr
 
-import tensorflow as tf
+if "PYTEST_XDIST_WORKER" in os.environ:  # processes that share the machine's cores need no threads of their own
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+with quiet_stderr():
+    import tensorflow as tf
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
 
