@@ -3,7 +3,7 @@
     python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de \\
         --sentences=256 --batch=32 --steps=32
 
-Every sentence is decoded for exactly --steps positions (the end mark is forbidden), so that untrained weights cost what
+Every sentence is decoded for exactly --steps positions (EOS is masked), so that untrained weights cost what
 trained ones do. The first batch (tracing) does not count. Prints one line that begins RESULT.
 """
 

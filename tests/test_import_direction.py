@@ -50,13 +50,14 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "runs.run_folder":      (TEXT | {"config", "data.manifest"},       set()),
     "runs.records":         (set(),                                    set()),
     "table3":               (LIBRARY | {"runs"},                       ANYTHING),
+    "table3.rows":          ({"config", "registry"},                   set()),
     "tensor2tensor":        (LIBRARY | {"runs"},                       {"numpy", "tensorflow"}),
     "tensor2tensor.hparams": ({"config"},                              set()),
     "tensor2tensor.variables": ({"config"},                            {"numpy"}),
     "visualise":            ({"files"},                                {"matplotlib", "numpy"}),
     "report":               (LIBRARY,                                  ANYTHING),
     "problems":             (TEXT | {"data"},                          {"numpy", "tensorflow_datasets"}),
-    "hparams":              ({"config", "registry"},                   set()),
+    "hparams":              ({"config", "registry", "table3.rows"},    set()),
     "bin":                  (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
 
@@ -98,6 +99,7 @@ LIGHT = [
     "t2tlite.visualise",
     "t2tlite.tensor2tensor.hparams",
     "t2tlite.hparams",
+    "t2tlite.table3.rows",
     "t2tlite.problems",
     "t2tlite.bin.flags",
 ]

@@ -213,7 +213,7 @@ class Translator:
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
-            raise ValueError(f"A sentence to look at must have words. Received: {source!r}.")
+            raise ValueError(f"A sentence must have words for its attention to be shown. Received: {source!r}.")
         if target is None:
             target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
         else:

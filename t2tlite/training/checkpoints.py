@@ -1,7 +1,7 @@
-"""Checkpoints `model.ckpt-N`: kept, restored, averaged.
+"""Checkpoints `model.ckpt-N`: saved, restored, averaged.
 
-A checkpoint holds the weights, the optimizer and the step. Batches and dropout masks are functions of the step, so
-nothing else is needed to go on exactly where a run stopped.
+A checkpoint holds the weights, the optimizer state and the step. Batches and dropout masks are functions of the step,
+so nothing else is needed to resume exactly where a run stopped.
 """
 
 from __future__ import annotations
@@ -143,14 +143,14 @@ def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
 def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
     try:
         _check_weights(weights, path)
-        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name besides
+        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name as well
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
     except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to go on from "
+            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to resume from "
             "the one before."
         ) from error
 

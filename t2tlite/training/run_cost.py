@@ -75,7 +75,7 @@ def cost_line(cost: RunCost, device: str) -> str:
     """The cost in a line for people: counted, and as the paper estimates it for Table 2.
 
     The paper multiplies training time, number of devices and the sustained single-precision capacity of each
-    (footnote 5). That capacity is taken whatever the run's own arithmetic is.
+    (footnote 5). That capacity is used whatever the dtype of the run is.
 
     Args:
         cost: of the run.
@@ -93,9 +93,9 @@ def cost_line(cost: RunCost, device: str) -> str:
 
 @functools.cache
 def device_tflops(device: str) -> tuple[float, str]:
-    """Sustained float32 capacity of a device, in 10^12 operations a second, and where the figure is from.
+    """Sustained float32 capacity of a device, in 10^12 operations a second, and where the number is from.
 
-    The paper's figure for its four GPUs. For any other device, square matrix products for a fraction of a second:
+    The paper's numbers for its four GPUs. For any other device, square matrix products for a fraction of a second:
     more than a Transformer reaches, less than a data sheet says, and less again where the device is shared.
     """
     is_gpu = "GPU" in device
@@ -104,7 +104,7 @@ def device_tflops(device: str) -> tuple[float, str]:
         name = details.get("device_name", "")
         for model, tflops in PAPER_TFLOPS.items():
             if re.search(rf"\b{model}[a-z]?\b", name):
-                return tflops, f"the paper's figure for {model}"
+                return tflops, f"the paper's number for {model}"
     return _measured_tflops(device, size=4096 if is_gpu else 1024), "measured with float32 matrix products"
 
 

@@ -100,7 +100,8 @@ def test_steps_are_the_papers():
 @pytest.mark.parametrize("name", SETS)
 def test_learning_rates_equal_tensor2tensors(fixtures, name):
     hparams = registry.hparams(name)
-    theirs = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"][f"{SETS[name]}/hidden{hparams.hidden_size}"]
+    sets = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"]
+    theirs = sets[f"{SETS[name]}/hidden{hparams.hidden_size}"]
     optimizer = make_optimizer(hparams)
     optimizer.build([])
     ours = []

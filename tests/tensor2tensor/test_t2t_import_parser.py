@@ -73,6 +73,7 @@ def test_text_and_score_file(fixtures, run, tmp_path):
 
 
 def test_trees_where_asked_for(fixtures, run, tmp_path):
-    flags = [f"--decode_from_file={fixtures / 'tensor2tensor' / 'trained_wsj' / 'in.txt'}", "--decode_hparams=t2t_rules=false"]
+    source = fixtures / "tensor2tensor" / "trained_wsj" / "in.txt"
+    flags = [f"--decode_from_file={source}", "--decode_hparams=t2t_rules=false"]
     found = decoded(run, tmp_path / "trees.txt", *flags)
     assert found[0].startswith("(TOP (S (NP (DT A) ")

@@ -74,8 +74,10 @@ def trained(t2t):
     data = np.load(t2t / "train_trajectory_postnorm.npz")
     size = "small" if t2t.name == "tensor2tensor" else "large"
     width = {"small": 16, "large": 64}[size]
-    hparams = registry.hparams("transformer_base_t2t").override(CHANGES).override(
-        f"hidden_size={width},filter_size={2 * width}"
+    hparams = (
+        registry.hparams("transformer_base_t2t")
+        .override(CHANGES)
+        .override(f"hidden_size={width},filter_size={2 * width}")
     )
     model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "init"))
     start = model.get_weights()
