@@ -23,8 +23,13 @@ def run(fixtures, data, tmp_path_factory):
     return imported(path.parent / "run", *flags, f"--t2t_hparams={folder / 'hparams.json'}")
 
 
-def test_logits(run, data):
-    logits = np.asarray(t2tlite.load(run).model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
+@pytest.fixture(scope="module")
+def model(run):
+    return t2tlite.load(run)
+
+
+def test_logits(model, data):
+    logits = np.asarray(model.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
     tokens = np.count_nonzero(data["targets"])
     assert token_losses(logits, data["targets"]).sum() / tokens == pytest.approx(float(data["eval_loss"]), abs=1e-5)
@@ -39,8 +44,7 @@ def test_logits(run, data):
         ("beam21_a03", {"beam_size": 21, "alpha": 0.3}),
     ],
 )
-def test_decodes(fixtures, run, data, mode, options):
-    model = t2tlite.load(run)
+def test_decodes(fixtures, model, data, mode, options):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
     found = model.translate_n_best(sentences, model.options(**options))
     scores = data[f"decode/{mode}/scores"].reshape(len(sentences), -1)
@@ -50,9 +54,8 @@ def test_decodes(fixtures, run, data, mode, options):
         np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
 
 
-def test_no_more_tokens_than_the_longest_source(fixtures, run, data):
+def test_no_more_tokens_than_the_longest_source(fixtures, model, data):
     """Too few for some sentences, of whose hypotheses but one ends in time; the rest do not come back."""
-    model = t2tlite.load(run)
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
     scores, outputs = data["decode/beam4_short/scores"], data["decode/beam4_short/outputs"]
     assert outputs.shape[-1] == data["inputs"].shape[1]  # so many tokens were allowed: none more than the source
