@@ -69,7 +69,15 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+MORE_FORMS = (  # what the others try too, otherwise combined
+    "depths_of_post_norm", "none_shared", "shared_after_all", "two_vocabularies_said_to_share",
+    "two_vocabularies_of_older_versions",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in MORE_FORMS)) for form in FORMS]
+)
 def test_logits_of_every_form(tmp_path, form):
     changes, tables = FORMS[form]
     hparams = SMALL | changes
