@@ -256,7 +256,7 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
 # other ways to write trees, and the other direction
 
 
-@pytest.mark.parametrize("linearisation", ["t2t", "words"])
+@pytest.mark.parametrize("linearisation", ["words", pytest.param("t2t", marks=pytest.mark.slow)])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing", f"--hparams={UNLEARNED}", "--train_steps=2", *generated(linearisation, 1500)]
@@ -271,6 +271,7 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     assert shown_gold == gold[0] if linearisation == "t2t" else shown_gold.words() == gold[0].words()
 
 
+@pytest.mark.slow
 def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing_rev", f"--hparams={UNLEARNED}", "--train_steps=2"]

@@ -166,6 +166,7 @@ def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
     """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal shows nothing of TensorFlow's."""
     run = tmp_path / "run"

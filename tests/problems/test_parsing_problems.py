@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 import tiny_treebank
+from conftest import tree_files
 from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 
 import t2tlite.problems  # noqa: F401  (registers them)
@@ -188,10 +189,11 @@ def test_unknown_linearisation(name):
         registry.problem(name, linearisation="flat")
 
 
+@pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
 @pytest.mark.parametrize("linearisation", WRITTEN)
-def test_scores_of_written_trees_are_those_of_the_trees(shared, linearisation):
+def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation):
     """Gold is read back from its sequence; the treebank's own trees must give the same scores."""
-    trees = list(itertools.islice(read_trees(shared / "data" / "trees" / "gum.dev.trees"), 300))
+    trees = list(itertools.islice(read_trees(tree_file), 300))
     form = LINEARISATIONS[linearisation]
     references = [form.write(tree) for tree in trees]
     sources = [" ".join(tree.words()) for tree in trees]

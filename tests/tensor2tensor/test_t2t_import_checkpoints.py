@@ -189,7 +189,7 @@ def parallel_text(folder: Path) -> list[str]:
     return flags
 
 
-@pytest.mark.parametrize("sizes", [(41,), (41, 29)])
+@pytest.mark.parametrize("sizes", [(41, 29), pytest.param((41,), marks=pytest.mark.slow)])
 def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     """With its vocabularies and hparams. The first update has rate 0 there, so it leaves the weights as they were."""
     hparams = SMALL | {"shared_embedding_and_softmax_weights": len(sizes) == 1}

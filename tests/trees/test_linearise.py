@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 import pytest
+from conftest import tree_files
 
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
@@ -24,8 +25,8 @@ def shape(tree):
     return [token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()]
 
 
-def test_punctuation_tags_are_those_that_evalb_deletes(shared):
-    lines = (shared / "data" / "evalb" / "COLLINS.prm").read_text().splitlines()
+def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
+    lines = (fixtures / "evalb" / "COLLINS.prm").read_text().splitlines()
     deleted = {line.split()[1] for line in lines if line.startswith("DELETE_LABEL ")}
     assert deleted - {"TOP", "-NONE-"} == PUNCTUATION_TAGS
 
@@ -196,9 +197,9 @@ def test_words_that_cannot_be_in_a_tree(function, words, message):
         function("XX", words)
 
 
-@pytest.mark.parametrize("name", GUM)
-def test_round_trip_of_whole_files(shared, name):
-    for tree in read_trees(shared / "data" / "trees" / f"{name}.trees"):
+@pytest.mark.parametrize("trees_of", tree_files(*GUM))
+def test_round_trip_of_whole_files(tree_file):
+    for tree in read_trees(tree_file):
         words = tree.words()
         kept = TAGS.read(TAGS.write(tree), words)
         assert kept.tree == tree
@@ -307,19 +308,22 @@ def test_depth_and_length_do_not_matter():
     assert TAGS.read("(S XX XX , )S " * 500, ["a", "b", ","]).repairs["surplus_tag"] == 1497
 
 
-def test_tensor2tensors_linearisation_of_seven_trees(shared):
-    examples = json.loads((shared / "t2t" / "parsing.json").read_text(encoding="utf-8"))
+def test_tensor2tensors_linearisation_of_seven_trees(fixtures):
+    examples = json.loads((fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8"))
     assert len(examples) == 7
     for example in examples:
         tree = parse_tree(example["tree"])
         assert (" ".join(tree.words()), T2T.write(tree)) == (example["words"], example["tags"])
 
 
-def test_tensor2tensors_linearisation_of_a_file(shared):
-    folder = shared / "data" / "trees"
-    words = (folder / "gum_wikinews.t2t.words").read_text(encoding="utf-8").splitlines()
-    tags = (folder / "gum_wikinews.t2t.tags").read_text(encoding="utf-8").splitlines()
-    trees = list(read_trees(folder / "gum_wikinews.trees"))
+@pytest.mark.parametrize("trees_of", tree_files("gum_wikinews"))
+def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
+    small = fixtures / "tensor2tensor" / "linearised"
+    theirs = small if trees_of == "grammar" else tree_file.with_name("gum_wikinews.t2t")
+    words, tags = (
+        theirs.with_name(f"{theirs.name}.{kind}").read_text(encoding="utf-8").splitlines() for kind in ("words", "tags")
+    )
+    trees = list(read_trees(tree_file))
     assert [" ".join(tree.words()) for tree in trees] == words
     assert [T2T.write(tree) for tree in trees] == tags
     for tree, sentence, labels in zip(trees, words, tags, strict=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import tree_files
 
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Candidate
@@ -67,8 +68,9 @@ def test_words_get_the_normalised_tag():
     assert restored.tree.tags() == ["XX"] * 6 + ["."]
 
 
-def test_gold_sequences_keep_their_brackets(shared):
-    trees = list(read_trees(shared / "data" / "trees" / "gum.test.trees"))[:300]
+@pytest.mark.parametrize("trees_of", tree_files("gum.test"))
+def test_gold_sequences_keep_their_brackets(tree_file):
+    trees = list(read_trees(tree_file))[:300]
     restored = [WORDS.read(WORDS.write(tree), tree.words()) for tree in trees]
     score, _ = evalb(trees, [one.tree for one in restored])
     assert (score.f1, score.errors, score.skipped) == (100.0, 0, 0)

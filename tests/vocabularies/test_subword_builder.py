@@ -18,24 +18,24 @@ CHARACTERS = set("\\_u;0123456789") | set("<pad><EOS>") | {c for sentence in SEN
 
 
 @pytest.fixture(scope="session")
-def corpus(shared):
-    return (shared / "t2t/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+def corpus(fixtures):
+    return (fixtures / "tensor2tensor/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
 
 
 @pytest.mark.parametrize("target", [200, 1000])
-def test_files_are_tensor2tensors(shared, corpus, tmp_path, target):
+def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target):
     build_subwords(iter(corpus), target, tmp_path / "v.subwords")
 
-    expected = shared / f"t2t/subword_built_{target}_None.subwords"
+    expected = fixtures / f"tensor2tensor/subword_built_{target}_None.subwords"
     assert (tmp_path / "v.subwords").read_bytes() == expected.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]  # no temporary file
 
 
 @pytest.mark.parametrize("min_count", [1, 3, 10, 50])
-def test_subtokens_are_tensor2tensors(shared, corpus, min_count):
-    expected = json.loads((shared / "t2t/subword_built.json").read_bytes())["built"][f"min_count{min_count}"]
+def test_subtokens_are_tensor2tensors(fixtures, corpus, min_count):
+    built = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())["built"]
 
-    assert learn_subtokens(count_tokens(corpus), min_count) == expected["subtokens"]
+    assert learn_subtokens(count_tokens(corpus), min_count) == built[f"min_count{min_count}"]["subtokens"]
 
 
 def test_multi30k_vocabulary_is_tensor2tensors(shared):
