@@ -1,5 +1,7 @@
 """The position-wise feed-forward layer, section 3.3."""
 
+# B batch, T length, D hidden size
+
 from __future__ import annotations
 
 import keras

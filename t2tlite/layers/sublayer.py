@@ -1,5 +1,7 @@
 """What surrounds every sublayer: residual connection, dropout and layer normalisation (sections 3.1 and 5.4)."""
 
+# B batch, T length, D hidden size
+
 from __future__ import annotations
 
 from collections.abc import Callable
