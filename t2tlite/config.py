@@ -18,7 +18,7 @@ H = TypeVar("H", bound="_Checked")
 
 
 def _field(default: Any, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()) -> Any:
-    """A dataclass field whose value must lie in [low, high], or be one of `choices`."""
+    """A dataclass field whose value must be in [low, high], or be one of `choices`."""
     return dataclasses.field(default=default, metadata={"low": low, "high": high, "choices": choices})
 
 

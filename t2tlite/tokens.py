@@ -1,3 +1,4 @@
-"""The ids of the padding token and the end-of-sentence token (EOS), the same in every vocabulary."""
+"""Ids of the padding token and of the end-of-sentence token (EOS), the same in every vocabulary."""
 
-PAD, EOS = 0, 1
+PAD = 0
+EOS = 1

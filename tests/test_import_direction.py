@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDERS = {"t2tlite": "t2tlite", "problems": "t2tlite.problems", "hparams": "t2tlite.hparams", "bin": "t2tlite.bin"}
 ANYTHING = None
 LIBRARY = {
-    "config", "data", "decoding", "files", "layers", "metrics", "models", "quiet", "registry", "tasks", "tokens",
-    "training", "trees", "types", "visualise", "vocabularies",
+    "config", "data", "decoding", "files", "metrics", "models", "registry", "tasks", "tokens", "training", "trees",
+    "types", "visualise", "vocabularies",
 }  # fmt: skip
 TEXT = {"files", "registry", "tokens", "trees", "vocabularies"}
 RECORDS = {"runs.run_folder", "runs.records"}  # a run directory's files
@@ -30,39 +30,59 @@ RECORDS = {"runs.run_folder", "runs.records"}  # a run directory's files
 RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "registry":             (set(),                                    set()),
     "quiet":                (set(),                                    set()),
-    "config":               ({"registry"},                             set()),
     "tokens":               (set(),                                    set()),
+    "types":                (set(),                                    set()),
+    "config":               ({"registry"},                             set()),
     "files":                (set(),                                    {"msgspec"}),
-    "vocabularies":         ({"files"},                                {"sentencepiece", "tensorflow_text"}),
+    "vocabularies":         ({"files", "tokens"},                                {"sentencepiece", "tensorflow_text"}),
     "trees":                ({"files"},                                set()),
     "metrics":              (set(),                                    {"sacrebleu", "sacremoses"}),
     "tasks":                ({"metrics", "registry", "trees"},         set()),
-    "layers":               (set(),                                    {"keras", "numpy"}),
-    "models":               ({"config", "layers"},                     {"keras", "numpy"}),
+    "layers":               ({"tokens", "types"},                      {"keras", "numpy"}),
+    "models":               ({"config", "layers", "types"},            {"keras", "numpy"}),
     "data":                 (TEXT | {"config", "quiet"},               ANYTHING),
     "data.problem":         ({"registry"},                             set()),
-    "decoding":             (LIBRARY - {"training"},                   ANYTHING),
-    "decoding.beam_search": ({"tokens"},                               {"keras"}),
-    "training":             (TEXT | RECORDS | {"config", "data", "tasks"}, ANYTHING),
+    "decoding":             ({"config", "data", "files", "registry", "tasks", "tokens", "types", "visualise",
+                              "vocabularies"},                         ANYTHING),
+    "decoding.beam_search": ({"tokens", "types"},                      {"keras"}),
+    "training":             (TEXT | RECORDS | {"config", "data", "tasks", "types"}, ANYTHING),
     "runs":                 (LIBRARY,                                  ANYTHING),
     "runs.run_folder":      (TEXT | {"config", "data.manifest"},       set()),
     "runs.records":         (set(),                                    set()),
     "table3":               (LIBRARY | {"runs"},                       ANYTHING),
+    "table3.rows":          ({"config", "registry"},                   set()),
     "tensor2tensor":        (LIBRARY | {"runs"},                       {"numpy", "tensorflow"}),
     "tensor2tensor.hparams": ({"config"},                              set()),
     "tensor2tensor.variables": ({"config"},                            {"numpy"}),
     "visualise":            ({"files"},                                {"matplotlib", "numpy"}),
     "report":               (LIBRARY,                                  ANYTHING),
     "problems":             (TEXT | {"data"},                          {"numpy", "tensorflow_datasets"}),
-    "hparams":              ({"config", "registry"},                   set()),
+    "hparams":              ({"config", "registry", "table3.rows"},    set()),
     "bin":                  (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
+
+DESIGN = ROOT / "docs" / "design.md"
+TABLE_START = "<!-- imports: `python tests/test_import_direction.py` writes this table -->\n"
+TABLE_END = "<!-- imports end -->"
+
+
+def rules_as_markdown() -> str:
+    """The table as docs/design.md shows it."""
+
+    def shown(names: set[str] | None) -> str:
+        return "anything" if names is ANYTHING else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
+
+    rows = [f"| `{module}` | {shown(own)} | {shown(others)} |" for module, (own, others) in RULES.items()]
+    return "\n".join(["| module | may import of t2tlite | and of other packages |", "|---|---|---|", *rows]) + "\n"
+
 
 # Importing these loads neither TensorFlow nor Keras, so that commands answer and data workers start at once.
 LIGHT = [
     "t2tlite",
     "t2tlite.config",
     "t2tlite.registry",
+    "t2tlite.tokens",
+    "t2tlite.types",
     "t2tlite.data.generate",
     "t2tlite.data.problem",
     "t2tlite.vocabularies.encoders",
@@ -79,6 +99,7 @@ LIGHT = [
     "t2tlite.visualise",
     "t2tlite.tensor2tensor.hparams",
     "t2tlite.hparams",
+    "t2tlite.table3.rows",
     "t2tlite.problems",
     "t2tlite.bin.flags",
 ]
@@ -195,3 +216,15 @@ def test_light_modules_load_neither_tensorflow_nor_keras():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
+
+
+def test_the_design_document_shows_the_table():
+    """`python tests/test_import_direction.py` writes it anew."""
+    shown = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)[2].partition(TABLE_END)[0]
+    assert shown == rules_as_markdown()
+
+
+if __name__ == "__main__":
+    before, _, rest = DESIGN.read_text(encoding="utf-8").partition(TABLE_START)
+    after = rest.partition(TABLE_END)[2]
+    DESIGN.write_text(f"{before}{TABLE_START}{rules_as_markdown()}{TABLE_END}{after}", encoding="utf-8")

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -13,8 +13,9 @@ import tensorflow as tf
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.tokens import EOS, PAD
+from t2tlite.types import Seq2SeqModel, Tensor
 
-EOS = 1
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
 
@@ -22,30 +23,27 @@ BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says oth
 class Hypothesis(NamedTuple):
     """One decoded sequence."""
 
-    ids: list[int]  # without the end mark
+    ids: list[int]  # without the EOS
     score: float  # log-probability / length penalty
 
 
 class Decoder:
-    """Decodes with a model whose weights are in place.
+    """Decodes and scores token ids with a trained model.
 
     Args:
-        model: has `start_decoding` and `decode_step` (see models/transformer.py), and is called to score.
+        model: with its weights.
         options: how to decode.
         jit_compile: compile the search with XLA, once for each padded shape; pays on GPUs.
-        max_positions: the model knows no positions beyond these (pos=emb); None where it has no limit.
     """
 
-    def __init__(
-        self, model: Any, options: DecodeHParams, jit_compile: bool = False, max_positions: int | None = None
-    ) -> None:
+    def __init__(self, model: Seq2SeqModel, options: DecodeHParams, jit_compile: bool = False) -> None:
         self.options = options
-        self._max_positions = max_positions
+        self._longest = model.max_positions or LONGEST_BUCKET
         self._jit_compile = jit_compile
         self._boundaries = bucket_boundaries(LONGEST_BUCKET)
         alpha = options.alpha if options.beam_size > 1 or options.rules.penalise_greedy else 0.0
 
-        def search(inputs: Any, max_lengths: Any, length: Any) -> tuple[Any, Any]:
+        def search(inputs: Tensor, max_lengths: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
             cache = model.start_decoding(inputs, options.beam_size, length)
             return beam_search(
                 model.decode_step,
@@ -58,9 +56,9 @@ class Decoder:
                 penalise_unfinished=options.rules.penalise_unfinished,
             )
 
-        def log_probs(inputs: Any, targets: Any) -> Any:
+        def log_probs(inputs: Tensor, targets: Tensor) -> Tensor:
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
-            return -tf.reduce_sum(losses * tf.cast(targets != 0, tf.float32), axis=1)  # [B]
+            return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)  # [B]
 
         ids = tf.TensorSpec((None, None), tf.int32)
         if jit_compile:  # static shapes: one program for each
@@ -79,7 +77,7 @@ class Decoder:
         """The best sequences for each source, in the order of the sources.
 
         Args:
-            sources: token ids without end marks; an empty one gets empty hypotheses, unseen by the model.
+            sources: token ids without EOS; an empty source gets one empty hypothesis.
             done: called with the number of sentences after each batch, for a progress bar.
             batches: indices of sources to decode together; by default of about equal length.
 
@@ -112,10 +110,10 @@ class Decoder:
         targets: Sequence[Sequence[int]],
         done: Callable[[int], object] = lambda count: None,
     ) -> list[float]:
-        """The log-probability of each target, end mark included, given its source.
+        """The log-probability of each target, EOS included, given its source.
 
         Args:
-            sources: token ids without end marks.
+            sources: token ids without EOS.
             targets: likewise, as many.
             done: called with the number of pairs after each batch.
 
@@ -132,7 +130,7 @@ class Decoder:
         return results
 
     def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of sentences, the longest first, so that memory shows at once whether it suffices."""
+        """Indices of sentences, the longest first: a lack of memory shows at once."""
         order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
         start = 0
         while start < len(order):
@@ -143,9 +141,8 @@ class Decoder:
 
     def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[Hypothesis]]:
         inputs = self._pad(sources)
-        if self._max_positions is not None:
-            max_lengths = np.minimum(max_lengths, self._max_positions)
-        length = min(padded_length(int(max_lengths.max()), self._boundaries), self._max_positions or LONGEST_BUCKET)
+        max_lengths = np.minimum(max_lengths, self._longest)
+        length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
         try:
             found = self._search(inputs, max_lengths, length if self._jit_compile else np.int32(length))
         except tf.errors.ResourceExhaustedError:
@@ -164,8 +161,8 @@ class Decoder:
         ]
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Rows with their end marks, padded to a bucket boundary: int32 [B, S]."""
-        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._max_positions or LONGEST_BUCKET)
+        """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
+        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
         block: np.ndarray = np.zeros((len(rows), width), np.int32)
         for at, row in enumerate(rows):
             block[at, : len(row)] = row
@@ -176,4 +173,4 @@ class Decoder:
 def _content(row: np.ndarray) -> list[int]:
     ends = np.flatnonzero(row == EOS)
     ids = row[: ends[0]] if len(ends) else row
-    return [int(i) for i in ids if i != 0]
+    return [int(i) for i in ids if i != PAD]

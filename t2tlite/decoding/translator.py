@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import Decoder
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.models.transformer import Transformer
 from t2tlite.registry import did_you_mean
 from t2tlite.tasks.catalogue import open_task
 from t2tlite.tasks.parsing import Parse
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Candidate, Output, Score, Task
 from t2tlite.tasks.translation import Translation
 from t2tlite.tokens import EOS
+from t2tlite.types import Seq2SeqModel
 from t2tlite.visualise.attention import Attention
 from t2tlite.vocabularies.encoders import TextEncoder
 
@@ -57,7 +57,7 @@ class Translator:
 
     def __init__(
         self,
-        model: Transformer,
+        model: Seq2SeqModel,
         encoders: tuple[TextEncoder, TextEncoder],
         hparams: HParams,
         manifest: RunManifest,
@@ -118,7 +118,7 @@ class Translator:
 
     # the Python API
 
-    def translate(self, sentences: Sequence[str], **options: Any) -> list[str]:
+    def translate(self, sentences: Sequence[str], **options: float) -> list[str]:
         """The best translation of each sentence, in order; a blank sentence stays blank.
 
         Args:
@@ -139,7 +139,7 @@ class Translator:
         """
         return cast("list[list[Translation]]", self._decode(self.task.as_sequences(), sentences, options, done))
 
-    def parse(self, sentences: Sequence[str], **options: Any) -> list[Parse]:
+    def parse(self, sentences: Sequence[str], **options: float) -> list[Parse]:
         """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
 
         Args:
@@ -213,7 +213,7 @@ class Translator:
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
         if not source.strip():
-            raise ValueError(f"A sentence to look at must have words. Received: {source!r}.")
+            raise ValueError(f"A sentence must have words for its attention to be shown. Received: {source!r}.")
         if target is None:
             target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
         else:
@@ -226,7 +226,7 @@ class Translator:
         source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
         return Attention(source_pieces, target_pieces, encoder, decoder, cross, source, self._text(target_ids))
 
-    def options(self, **changes: Any) -> DecodeHParams:
+    def options(self, **changes: float) -> DecodeHParams:
         """The problem's decoding defaults with changes, such as `beam_size=8`.
 
         Raises:
@@ -258,14 +258,13 @@ class Translator:
         batches = _batches_by_words(sources, options.batch_size) if options.rules.batches_of_sentences else None
         found = self._decoder(search).decode(ids, done, batches)
         return [
-            task.choose(source, [Hypothesis(self._text(one.ids), one.score) for one in hypotheses], wanted)
+            task.choose(source, [Candidate(self._text(one.ids), one.score) for one in hypotheses], wanted)
             for source, hypotheses in zip(sources, found, strict=True)
         ]
 
     def _decoder(self, options: DecodeHParams) -> Decoder:
         if options not in self._decoders:
-            hparams = self.hparams
-            self._decoders[options] = Decoder(self.model, options, hparams.jit_compile, hparams.max_positions)
+            self._decoders[options] = Decoder(self.model, options, self.hparams.jit_compile)
         return self._decoders[options]
 
     def _encode(self, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False) -> list[list[int]]:

@@ -11,11 +11,12 @@ import contextlib
 import gzip
 import io
 import itertools
-import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
+
+from t2tlite.files.atomic_file import atomic_file
 
 BLOCK_BYTES = 1 << 18  # lines are decoded in blocks of about this size, which is what makes reading fast
 GZIP_MAGIC = b"\x1f\x8b"
@@ -98,13 +99,8 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
             _write(file, path, lines)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(temporary, "wb") as file:
-            _write(file, path, lines)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic_file(path) as file:
+        _write(file, path, lines)
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -177,7 +173,8 @@ def _write(file: BinaryIO, path: Path, lines: Iterable[str]) -> None:
         output: BinaryIO = file
         if path.suffix == ".gz":  # no name and no time inside, so that equal lines make equal files
             output = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))  # type: ignore[assignment]
-        text = stack.enter_context(io.TextIOWrapper(output, encoding="utf-8", newline="\n"))
+        text = io.TextIOWrapper(output, encoding="utf-8", newline="\n")
+        stack.callback(text.detach)  # or the wrapper would close the file that it was given
         for number, line in enumerate(lines, start=1):
             if "\n" in line:
                 raise ValueError(

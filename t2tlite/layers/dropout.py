@@ -1,4 +1,4 @@
-"""Dropout whose mask is a pure function of a seed that the caller hands in.
+"""Dropout whose mask is a pure function of a seed that the caller passes.
 
 Nothing is remembered between calls, so a training step is a function of (weights, batch, step number): a resumed
 run draws the masks that an uninterrupted one would have drawn.
@@ -6,12 +6,13 @@ run draws the masks that an uninterrupted one would have drawn.
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
+from t2tlite.types import Config, Tensor
 
+
+@keras.saving.register_keras_serializable("t2tlite")
 class Dropout(keras.layers.Layer):
     """Zeroes a share of the elements and scales the others up, so that the mean stays.
 
@@ -19,23 +20,26 @@ class Dropout(keras.layers.Layer):
         rate: share of the elements to zero, in [0, 1).
     """
 
-    def __init__(self, rate: float, **kwargs: Any) -> None:
+    def __init__(self, rate: float, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.rate = rate
 
-    def call(self, x: Any, seed: Any = None) -> Any:
-        """Drops where there is a seed.
+    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
+        """Applies dropout if there is a seed.
 
         Args:
             x: any tensor.
-            seed: int32 [2], or None, which leaves `x` as it is: no seed, no dropout.
+            seed: int32 [2], or None, which returns `x` as it is: no seed, no dropout.
         """
         if seed is None or self.rate == 0.0:
             return x
         return keras.random.dropout(x, self.rate, seed=_GivenSeed(seed))
 
+    def get_config(self) -> Config:
+        return {**super().get_config(), "rate": self.rate}
 
-def fold(seed: Any, number: int) -> Any:
+
+def fold(seed: Tensor | None, number: int) -> Tensor | None:
     """Another seed for each number, so that each use of dropout draws a mask of its own.
 
     Args:
@@ -49,10 +53,11 @@ def fold(seed: Any, number: int) -> Any:
 
 
 class _GivenSeed(keras.random.SeedGenerator):
-    """Hands a tensor to keras.random, which takes an int or a SeedGenerator only."""
+    """Passes a tensor to keras.random, which accepts an int or a SeedGenerator only."""
 
-    def __init__(self, seed: Any) -> None:  # no state, so the base class is not initialised
+    def __init__(self, seed: Tensor) -> None:  # no state, so the base class is not initialised
         self.seed = seed
 
-    def next(self, ordered: bool = True) -> Any:
-        return self.seed
+    def next(self, ordered: bool = True) -> Tensor:
+        # JAX requires uint32 (a negative number wraps around). TensorFlow draws from int32 as it is.
+        return ops.cast(self.seed, "uint32") if keras.config.backend() == "jax" else self.seed

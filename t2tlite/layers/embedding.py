@@ -4,27 +4,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
 
 from t2tlite.layers.positions import sinusoid_halves, sinusoids
+from t2tlite.tokens import PAD
+from t2tlite.types import Config, Tensor
 
-PAD = 0
 
-
+@keras.saving.register_keras_serializable("t2tlite")
 class Embedding(keras.layers.Layer):
     """A matrix [V, D] that embeds tokens, scaled by sqrt(D), and whose transpose gives logits.
 
-    Padding (id 0) embeds to zero. Rows start normal with deviation D^-0.5, as in tensor2tensor.
+    The padding token embeds to zero. Rows start normal with deviation D^-0.5, as in tensor2tensor.
 
     Args:
         vocab_size: V.
         hidden_size: D.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, **kwargs: Any) -> None:
+    def __init__(self, vocab_size: int, hidden_size: int, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
@@ -34,45 +33,59 @@ class Embedding(keras.layers.Layer):
             initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
         )
 
-    def call(self, ids: Any) -> Any:
+    def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
         vectors = ops.take(ops.cast(self.weight, self.compute_dtype), ids, axis=0)
         scale = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype) * self.hidden_size**0.5  # [B, T]
         return vectors * scale[:, :, None]
 
-    def logits(self, x: Any) -> Any:
+    def logits(self, x: Tensor) -> Tensor:
         """[B, T, D] -> float32 [B, T, V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
         return ops.cast(ops.matmul(x, ops.transpose(weight)), "float32")
 
+    def get_config(self) -> Config:
+        return {**super().get_config(), "vocab_size": self.vocab_size, "hidden_size": self.hidden_size}
 
+
+@keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
-    """Adds to each vector its position's: `kind` is HParams.pos.
+    """Adds to each vector its position's: the paper's sinusoids (section 3.5) or learned ones (Table 3, row E).
 
     Args:
-        kind: "timing", "timing_halves", "emb" or "none".
+        kind: HParams.pos: "timing" (the paper's sinusoids), "timing_halves" (tensor2tensor's), "emb" (learned) or
+            "none".
         hidden_size: D.
-        max_length: rows of the learned table; used by "emb" alone.
+        max_positions: rows of the learned table; None for the other kinds, which have no limit.
+
+    Raises:
+        ValueError: "emb" without max_positions.
     """
 
-    def __init__(self, kind: str, hidden_size: int, max_length: int, **kwargs: Any) -> None:
+    def __init__(self, kind: str, hidden_size: int, max_positions: int | None = None, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.kind = kind
         self.hidden_size = hidden_size
+        self.max_positions = max_positions
         self.table = None
         if kind == "emb":
+            if max_positions is None:
+                raise ValueError("Learned positions need max_positions, the rows of their table. Received: None.")
             self.table = self.add_weight(
                 name="table",
-                shape=(max_length, hidden_size),
+                shape=(max_positions, hidden_size),
                 initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
             )
 
-    def call(self, x: Any, start: Any = 0) -> Any:
+    def call(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
         """Adds the vectors of positions start, start + 1, ...
 
         Args:
             x: [B, T, D].
-            start: position of the first, counted from 0.
+            start: position of the first vector, counted from 0.
+
+        Returns:
+            [B, T, D].
         """
         if self.kind == "none":
             return x
@@ -84,3 +97,11 @@ class Positions(keras.layers.Layer):
         else:
             vectors = sinusoid_halves(at, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "kind": self.kind,
+            "hidden_size": self.hidden_size,
+            "max_positions": self.max_positions,
+        }

@@ -1,15 +1,18 @@
-"""Where a token stands, as a vector to add to its embedding: section 3.5, and tensor2tensor's variant."""
+"""Sinusoid position vectors, to be added to embeddings: section 3.5, and tensor2tensor's variant."""
+
+# T positions, d hidden size
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from keras import ops
 
+from t2tlite.types import Tensor
 
-def sinusoids(positions: Any, hidden_size: int) -> Any:
+
+def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
     """The paper's: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same (section 3.5).
 
     Args:
@@ -25,7 +28,7 @@ def sinusoids(positions: Any, hidden_size: int) -> Any:
     return ops.reshape(both, (-1, hidden_size))
 
 
-def sinusoid_halves(positions: Any, hidden_size: int) -> Any:
+def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
     """tensor2tensor's: all sines, then all cosines, at rates 10000^(-i/(d/2-1)) (its get_timing_signal_1d).
 
     Args:
@@ -41,5 +44,6 @@ def sinusoid_halves(positions: Any, hidden_size: int) -> Any:
     return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
-def _angles(positions: Any, rates: np.ndarray) -> Any:
+def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
+    """[T] and [d/2] -> float32 [T, d/2]."""
     return ops.cast(positions, "float32")[:, None] * ops.convert_to_tensor(rates, dtype="float32")[None, :]

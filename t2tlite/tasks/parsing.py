@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Candidate, Output, Score, Task
 from t2tlite.tasks.translation import Translation
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.restore import Restored, restore, t2t_restore, tree_word
@@ -57,7 +57,7 @@ class ParsingTask(Task):
         """The whole beam: the most probable sequence is often one that leaves words out."""
         return beam_size
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
+    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
         """Parses, those first whose words and tags are most nearly the sentence's, by score among equals."""
         words = source.split()
         if not words:
@@ -150,7 +150,7 @@ class SequenceTask(ParsingTask):
         """As many as are wanted."""
         return wanted
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
+    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
         """The hypotheses themselves, highest score first."""
         return [Translation(*hypothesis) for hypothesis in hypotheses[:wanted]]
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 
-class Hypothesis(NamedTuple):
-    """One decoded sequence as text."""
+class Candidate(NamedTuple):
+    """A hypothesis of beam search as text."""
 
     text: str
     score: float  # log-probability / length penalty
@@ -78,7 +78,7 @@ class Task:
         """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
         return wanted
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
+    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first.
 
         Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from t2tlite.metrics.bleu import corpus_bleu
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Candidate, Output, Score, Task
 
 
 class Translation(NamedTuple):
@@ -28,7 +28,7 @@ class TranslationTask(Task):
     outputs = "translations"
     labels = ("source", "translation", "reference")
 
-    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
+    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
         """The hypotheses themselves, highest score first."""
         return [Translation(*hypothesis) for hypothesis in hypotheses[:wanted]]
 

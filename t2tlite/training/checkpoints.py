@@ -1,21 +1,22 @@
-"""Checkpoints `model.ckpt-N`: kept, restored, averaged.
+"""Checkpoints `model.ckpt-N`: saved, restored, averaged.
 
-A checkpoint holds the weights, the optimizer and the step. Batches and dropout masks are functions of the step, so
-nothing else is needed to go on exactly where a run stopped.
+A checkpoint holds the weights, the optimizer state and the step. Batches and dropout masks are functions of the step,
+so nothing else is needed to resume exactly where a run stopped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
 from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, step_of
 from t2tlite.runs.records import BestCheckpoint
 from t2tlite.runs.run_folder import RunFolder
+from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
@@ -29,7 +30,14 @@ class Checkpoints:
         scratch: where to write instead; for workers other than the first, since all must take part in saving.
     """
 
-    def __init__(self, run: RunFolder, model: Any, optimizer: Any, keep: int, scratch: Path | None = None) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        model: Seq2SeqModel,
+        optimizer: keras.optimizers.Optimizer,
+        keep: int,
+        scratch: Path | None = None,
+    ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._checkpoint = tf.train.Checkpoint(
@@ -75,7 +83,7 @@ class Checkpoints:
         self._target.write_best(best)
 
 
-def restore_weights(model: Any, path: str) -> None:
+def restore_weights(model: Seq2SeqModel, path: str) -> None:
     """Gives a built model the weights of a checkpoint.
 
     Raises:
@@ -85,7 +93,7 @@ def restore_weights(model: Any, path: str) -> None:
     _restore(tf.train.Checkpoint(model=weights), weights, path, everything=False)
 
 
-def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
+def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
     """Writes a checkpoint whose weights are the mean of others' (the paper averages the last 5, or 20).
 
     Args:
@@ -96,7 +104,7 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
     Returns:
         The path of the new checkpoint, `target/model.ckpt-N`, N the last of the steps averaged.
     """
-    sums = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
+    sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
     for path in paths:
         restore_weights(model, path)
         for total, variable in zip(sums, model.trainable_variables, strict=True):
@@ -106,7 +114,7 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
     return save_weights(model, target, step_of(paths[-1]), keep=1)
 
 
-def save_weights(model: Any, folder: Path, step: int, keep: int | None = None) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int, keep: int | None = None) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of weights alone, and returns its path.
 
     Args:
@@ -124,7 +132,7 @@ def _manager(checkpoint: tf.train.Checkpoint, folder: Path, keep: int | None) ->
     return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep, checkpoint_name=CHECKPOINT_PREFIX)
 
 
-def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
+def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
 
     Named one by one because tf.train.Checkpoint finds no variables below a Keras 3 model by itself, and says nothing.
@@ -135,14 +143,14 @@ def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
 def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
     try:
         _check_weights(weights, path)
-        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name besides
+        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name as well
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
     except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to go on from "
+            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to resume from "
             "the one before."
         ) from error
 

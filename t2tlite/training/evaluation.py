@@ -1,10 +1,10 @@
-"""Loss, perplexity and accuracy on a split, with the true previous tokens given."""
+"""Loss, perplexity and accuracy on a split, with teacher forcing."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -13,7 +13,8 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import BatchPlan
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
-from t2tlite.training.losses import correct_tokens, smoothed_cross_entropy
+from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
+from t2tlite.types import Seq2SeqModel, Tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +43,12 @@ class Evaluator:
     """
 
     def __init__(
-        self, strategy: tf.distribute.Strategy, model: Any, store: TokenStore, hparams: HParams, max_batches: int = 0
+        self,
+        strategy: tf.distribute.Strategy,
+        model: Seq2SeqModel,
+        store: TokenStore,
+        hparams: HParams,
+        max_batches: int = 0,
     ) -> None:
         longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
         hparams.check_positions(longest, "a pair to evaluate")
@@ -58,13 +64,13 @@ class Evaluator:
         )
         self._batches = min(max_batches or self._plan.num_batches, self._plan.num_batches)
 
-        def replica_step(part: Part) -> tuple[Any, Any, Any]:
+        def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
             inputs, targets = part.inputs[0], part.targets[0]
             logits = model(inputs, targets)
             return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
 
         @tf.function(reduce_retracing=True)
-        def step(iterator: Any) -> list[Any]:
+        def step(iterator: Iterator[Part]) -> list[Tensor]:
             sums = strategy.run(replica_step, args=(next(iterator),))
             return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
 
@@ -75,4 +81,4 @@ class Evaluator:
         iterator = iter(distribute(self._strategy, self._store, self._plan, 0, self._batches))
         sums = np.sum([[float(value) for value in self._step(iterator)] for _ in range(self._batches)], axis=0)
         loss, tokens, correct = sums
-        return Evaluation(loss=loss / tokens, accuracy=correct / tokens, tokens=int(tokens))
+        return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))

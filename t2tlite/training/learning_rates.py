@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import keras
 from keras import ops
+
+from t2tlite.types import Config, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -25,13 +25,13 @@ class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.constant = constant
         self.first_step = first_step
 
-    def __call__(self, step: Any) -> Any:
+    def __call__(self, step: Tensor) -> Tensor:
         """The rate of the update that follows `step` completed ones."""
         step = ops.cast(step, "float32") + self.first_step
         rate = ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
         return self.constant * self.hidden_size**-0.5 * rate
 
-    def get_config(self) -> dict[str, Any]:
+    def get_config(self) -> Config:
         return {
             "hidden_size": self.hidden_size,
             "warmup_steps": self.warmup_steps,

@@ -9,7 +9,6 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import tensorflow as tf
 
@@ -26,6 +25,7 @@ from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import Progress, report
 from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.types import Seq2SeqModel
 
 SAMPLES_AFTER_SECONDS = 60.0  # of training; compiling the search takes seconds, too much for a run of a few
 
@@ -59,7 +59,7 @@ class TrainingJob:
     """
 
     strategy: tf.distribute.Strategy
-    model: Any
+    model: Seq2SeqModel
     hparams: HParams
     train_store: TokenStore
     dev_store: TokenStore

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 
-def _flag(default: int, text: str, least: int = 0) -> Any:
+def _flag(default: int, text: str, least: int = 0) -> int:
     """A field whose flag has this help text, and whose value is at least `least`."""
     return dataclasses.field(default=default, metadata={"help": text, "least": least})
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import re
 import time
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -17,6 +16,7 @@ import tensorflow as tf
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.runs.records import NO_COST, RunCost
 from t2tlite.runs.run_folder import RunFolder
+from t2tlite.types import Tensor
 
 PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
 PROBE_SECONDS = 0.1  # of matrix products, on a device that the paper does not name
@@ -41,10 +41,10 @@ class CostMeter:
         self._flops_per_token = flops_per_token
         self._records = [] if run is None else [record for record in run.costs() if record.step <= step]
         self._cost = self._records[-1] if self._records else NO_COST
-        self._tokens: list[Any] = []  # of each step since the last record; still on the device
+        self._tokens: list[Tensor] = []  # of each step since the last record; still on the device
         self._since = time.monotonic()
 
-    def step(self, tokens: Any) -> None:
+    def step(self, tokens: Tensor) -> None:
         """Notes a step on so many tokens, a float32 scalar that need not have been computed yet."""
         self._tokens.append(tokens)
 
@@ -75,7 +75,7 @@ def cost_line(cost: RunCost, device: str) -> str:
     """The cost in a line for people: counted, and as the paper estimates it for Table 2.
 
     The paper multiplies training time, number of devices and the sustained single-precision capacity of each
-    (footnote 5). That capacity is taken whatever the run's own arithmetic is.
+    (footnote 5). That capacity is used whatever the dtype of the run is.
 
     Args:
         cost: of the run.
@@ -93,9 +93,9 @@ def cost_line(cost: RunCost, device: str) -> str:
 
 @functools.cache
 def device_tflops(device: str) -> tuple[float, str]:
-    """Sustained float32 capacity of a device, in 10^12 operations a second, and where the figure is from.
+    """Sustained float32 capacity of a device, in 10^12 operations a second, and where the number is from.
 
-    The paper's figure for its four GPUs. For any other device, square matrix products for a fraction of a second:
+    The paper's numbers for its four GPUs. For any other device, square matrix products for a fraction of a second:
     more than a Transformer reaches, less than a data sheet says, and less again where the device is shared.
     """
     is_gpu = "GPU" in device
@@ -104,7 +104,7 @@ def device_tflops(device: str) -> tuple[float, str]:
         name = details.get("device_name", "")
         for model, tflops in PAPER_TFLOPS.items():
             if re.search(rf"\b{model}[a-z]?\b", name):
-                return tflops, f"the paper's figure for {model}"
+                return tflops, f"the paper's number for {model}"
     return _measured_tflops(device, size=4096 if is_gpu else 1024), "measured with float32 matrix products"
 
 

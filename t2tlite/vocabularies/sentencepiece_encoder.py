@@ -15,8 +15,8 @@ from typing import Any
 import sentencepiece
 
 from t2tlite.files.atomic_file import atomic_file
+from t2tlite.tokens import EOS, PAD
 
-PAD, EOS = 0, 1
 SPACE = "\u2581"  # how a piece shows the space before a word
 UNKNOWN = 2  # has an id because SentencePiece demands one; byte fallback never produces it
 

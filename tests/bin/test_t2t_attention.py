@@ -81,7 +81,7 @@ def test_attention_of_a_given_translation(run):
 
 
 def test_blank_source(run):
-    with pytest.raises(ValueError, match=r"must have words\. Received: ' '"):
+    with pytest.raises(ValueError, match=r"must have words for its attention to be shown\. Received: ' '"):
         t2tlite.load(run).attention(" ")
 
 

@@ -1,4 +1,4 @@
-"""The command t2t-table3, on a toy language: rows are trained, measured, gone on with, and tabulated."""
+"""The command t2t-table3, on a toy language: rows are trained, resumed, measured, and tabulated."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-from tiny_run import tiny_run
+from tiny_run import PACKAGE, TinyRun
 
-from t2tlite import runs
 from t2tlite.bin import t2t_table3
-from t2tlite.hparams.table3 import ROWS
-from t2tlite.hparams.transformer import transformer_base
-from t2tlite.runs import train_run as training_run
-from t2tlite.table3 import sweep as table3
-from t2tlite.table3.table import Experiment, Line, Result, markdown
+from t2tlite.runs.load import load, run_dataset
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.table3 import sweep
 from t2tlite.training.progress import Progress
 
 SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
@@ -27,7 +24,15 @@ SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
+    """The toy language and its data, made by --generate_data."""
+    folder = tmp_path_factory.mktemp("table3_data")
+    made = TinyRun(folder / "twenty_words_package", folder / "data", folder / "none", "", "")
+    made.package.mkdir()
+    (made.package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "seconds_per_step", lambda *_: 1.0)
+        assert command(made, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
+    return made
 
 
 def command(made, folder: Path | None, *more: str) -> int:
@@ -47,7 +52,7 @@ def command(made, folder: Path | None, *more: str) -> int:
 
 @pytest.fixture(scope="module")
 def swept(made, tmp_path_factory):
-    """A sweep of two rows, the second stopped by SIGTERM at step 4, and what was said until then."""
+    """A sweep of two rows, the second stopped by SIGTERM at step 4, and the table at that time."""
     folder = tmp_path_factory.mktemp("table3") / "sweep"
     step = Progress.step
 
@@ -75,7 +80,7 @@ def cells(text: str, row: str) -> list[str]:
     return found
 
 
-def test_interrupted_sweep_has_its_table_so_far_and_goes_on(swept):
+def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     folder, half = swept
     assert cells(half, "base")[11:14] != ["", "", ""]
     assert cells(half, "hs256")[11:14] == ["", "", ""]
@@ -85,17 +90,18 @@ def test_interrupted_sweep_has_its_table_so_far_and_goes_on(swept):
     assert (folder / "hs256" / "flags.txt").read_text().startswith("t2t-table3 ")
 
 
-def test_measured_twice_over(made, swept):
+def test_measured_twice_over(swept):
     """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations kept."""
     folder = swept[0] / "base"
     found = result(folder)
-    model = runs.load(folder)
-    store = runs.run_dataset(folder).store("dev")
+    model = load(folder)
+    store = run_dataset(RunFolder(folder)).store("dev")
     log_probs = model.score(store.source_text(), store.target_text())
     assert found["loss"] == pytest.approx(-sum(log_probs) / store.target_lengths.sum(), rel=1e-4)
     assert found["perplexity"] == pytest.approx(math.exp(found["loss"]))
     translations = (folder / "decodes" / "dev.6.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
     assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
+    assert translations == model.translate(store.source_text(), beam_size=4)
     assert "tok:13a" in found["bleu_signature"]
     assert found["parameters"] == model.model.count_params()
     assert found["training_flops"] > 0
@@ -122,28 +128,28 @@ def test_table(swept):
 
 
 def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
-    monkeypatch.setattr(training_run, "train_run", None)
+    monkeypatch.setattr(sweep, "train_run", None)
     before = (swept[0] / "table3.md").read_bytes()
     assert command(made, swept[0], "--rows=base,hs256") == 0
-    told = capsys.readouterr()
-    assert "0 runs to do, 2 are finished." in told.err
-    assert told.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
+    shown = capsys.readouterr()
+    assert "0 runs to do, 2 are finished." in shown.err
+    assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
 
 
 def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, monkeypatch, capsys):
-    train_run = training_run.train_run
+    train_run = sweep.train_run
 
-    def failing(dataset, hparams, folder, *args, **kwargs):
-        if folder.name == "base.seed2":
+    def failing(dataset, hparams, folder, *args):
+        if folder.path.name == "base.seed2":
             raise FloatingPointError("The loss became nan at step 3.")
-        return train_run(dataset, hparams, folder, *args, **kwargs)
+        return train_run(dataset, hparams, folder, *args)
 
-    monkeypatch.setattr(training_run, "train_run", failing)
+    monkeypatch.setattr(sweep, "train_run", failing)
     assert command(made, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
-    told = capsys.readouterr().err
-    assert "2 runs to do, 2 are finished." in told
-    assert "Row 2 of 2: hs256, seed 2, about 0:0" in told
-    assert "Received: base, seed 2 (The loss became nan at step 3.)." in told
+    shown = capsys.readouterr().err
+    assert "2 runs to do, 2 are finished." in shown
+    assert "Row 2 of 2: hs256, seed 2, about 0:0" in shown
+    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
     assert first["loss"] != second["loss"]
@@ -190,35 +196,29 @@ def test_refused(made, tmp_path, monkeypatch, capsys, flag, message):
     assert message in capsys.readouterr().err
 
 
-def test_learned_positions_that_end_too_soon_are_known_before_training(made, tmp_path, capsys):
+def test_learned_positions_that_end_too_soon_are_refused_before_training(made, tmp_path, capsys):
     short = f"--hparams={SMALL},max_length=3"
     assert command(made, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
-    told = capsys.readouterr().err
-    assert "Row pos_learned has learned positions, so max_length must be at least " in told
+    shown = capsys.readouterr().err
+    assert "Row pos_learned has learned positions, so max_length must be at least " in shown
     assert not (tmp_path / "refused").exists()
 
 
 def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     seconds = iter([0.5, 2.0])
-    monkeypatch.setattr(table3, "seconds_per_step", lambda *_: next(seconds))
+    monkeypatch.setattr(sweep, "seconds_per_step", lambda *_: next(seconds))
     assert command(made, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600", "--seeds=1,2") == 0
-    told = capsys.readouterr()
-    base, wide = (cells(told.out, row) for row in ("base", "hs1024"))
+    shown = capsys.readouterr()
+    base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
     assert base[-3:] == ["0.5", "3,600", "0.50"]
     assert wide[-3:] == ["2", "3,600", "2.00"]
     assert wide[2] == "168"
     assert float(wide[1]) > float(base[1]) > 0
     assert float(wide[3]) > float(base[3]) > 0
-    assert "5.00 hours of training in all with 2 seed(s)" in told.out
-    assert "Row 2 of 2: timing a few steps of hs1024." in told.err
+    assert "5.00 hours of training in all with 2 seed(s)" in shown.out
+    assert "Row 2 of 2: timing a few steps of hs1024." in shown.err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_probe_times_steps(made):
-    dataset = runs.run_dataset(made.run)
-    strategy = table3.tf.distribute.get_strategy()
-    assert 0 < table3.seconds_per_step(runs.read_hparams(made.run), dataset, strategy) < 60
 
 
 def test_without_matplotlib(made, swept, monkeypatch, capsys):
@@ -228,29 +228,6 @@ def test_without_matplotlib(made, swept, monkeypatch, capsys):
     assert command(made, swept[0], "--rows=base") == 0
     assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
     assert not (swept[0] / "table3.png").exists()
-
-
-def test_table_of_the_papers_own_figures():
-    """With the paper's results as ours, both halves of the table are the same."""
-    lines = []
-    for row in ROWS:
-        hparams = row.apply(transformer_base())
-        parameters = (row.parameters or 65) * 1_000_000
-        one = Result(row.name, "wmt_ende", "", {}, 1, hparams.train_steps, 8, row.perplexity, 1.0, 0.5, row.bleu,
-                     "signature", parameters, 3600.0, 1e18)  # fmt: skip
-        lines.append(Line(Experiment(row.name, row.group, hparams, row.perplexity, row.bleu, row.parameters), [one]))
-    text = markdown(lines, "wmt_ende", "t2t-table3")
-    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
-    assert len(rows) == 20
-    for row in ROWS:
-        found = cells(text, row.name)
-        assert [float(value) for value in found[12:14]] == [float(value) for value in found[15:]]
-        assert found[14] in ("", found[11])
-    assert [cells(text, name)[0] for name in ("base", "h1", "h4", "k128", "l2", "dr0", "pos_learned", "big")] == [
-        "", "(A)", "", "(B)", "(C)", "(D)", "(E)", "",
-    ]  # fmt: skip
-    assert cells(text, "big")[2:11] == ["", "1024", "4096", "16", "", "", "0.3", "", "300,000"]
-    assert "20 runs, 20.0 hours of training in all, on 8 replica(s)." in text
 
 
 def test_help(capsys):

@@ -202,7 +202,7 @@ def test_damaged_newest_checkpoint(made, copy, capsys):
     assert train(made, copy, "--train_steps=200") == 1
     told = capsys.readouterr().err
     assert f"Checkpoint {copy}/model.ckpt-120 cannot be restored: " in told
-    assert "if it is damaged, delete it to go on from the one before." in told
+    assert "if it is damaged, delete it to resume from the one before." in told
     assert "Traceback" not in told
 
 

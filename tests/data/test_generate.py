@@ -30,7 +30,7 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
     assert data.manifest.language_pair == ("en", "de")
     assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
     assert data.target_encoder.vocab_size == 330
-    for split in data.splits:
+    for split in data.manifest.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))

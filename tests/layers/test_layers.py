@@ -7,6 +7,7 @@ import math
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_bias, padding_bias
 from t2tlite.layers.dropout import Dropout, fold
@@ -15,6 +16,16 @@ from t2tlite.layers.feed_forward import FeedForward
 from t2tlite.layers.sublayer import Residual
 
 HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
+
+# Ones with dropout, in eager TensorFlow 2.21 on a CPU: (rate, seed) -> what is kept of [4, 16], a bit each.
+KEPT = {
+    (0.5, (3, 4)): "4e702f9813322b6c",
+    (0.5, (0, 1000)): "887b4982c51ae988",
+    (0.5, (-5, 2**31 - 1)): "dc6339a8cad95000",
+    (0.1, (3, 4)): "fefebffb97ff7fef",
+    (0.1, (0, 1000)): "ff7bfbdfdfbffdfb",
+    (0.1, (-5, 2**31 - 1)): "feefbfaffbffff76",
+}
 
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
@@ -90,16 +101,15 @@ def test_masked_positions_have_no_weight():
     bias = padding_bias(np.array([[3, 0, 4, 0]]))
     weights = np.asarray(attention_weights(normal(1, 2, 3, 4), 50 * normal(1, 2, 4, 4), bias))
     assert (weights[..., [1, 3]] == 0).all()
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
 
 
-def test_a_row_of_padding_alone_stays_finite():
+def test_the_weights_of_a_row_of_padding_alone_are_uniform():
     weights = np.asarray(attention_weights(normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_bias(np.zeros((1, 4), int))))
-    assert np.isfinite(weights).all()
-    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-6)
+    np.testing.assert_allclose(weights, 1 / 4, rtol=1e-5)
 
 
-def test_causal_bias_hides_what_comes_later():
+def test_the_causal_mask_hides_later_positions():
     bias = np.asarray(causal_bias(4))[0, 0]
     np.testing.assert_array_equal(bias == 0, np.tril(np.ones((4, 4), bool)))
     assert (bias[bias != 0] == -1e9).all()
@@ -148,15 +158,15 @@ def test_embedding_scales_by_root_of_width_and_pad_is_zero():
     table = np.asarray(layer.weight)
     ids = np.array([[4, 1, 0], [10, 0, 0]])
     vectors = np.asarray(layer(ids))
-    np.testing.assert_allclose(vectors[0, 0], table[4] * math.sqrt(HIDDEN), rtol=1e-6)
-    np.testing.assert_allclose(vectors[0, 1], table[1] * math.sqrt(HIDDEN), rtol=1e-6)
+    np.testing.assert_allclose(vectors[0, 0], table[4] * math.sqrt(HIDDEN), rtol=1e-5)
+    np.testing.assert_allclose(vectors[0, 1], table[1] * math.sqrt(HIDDEN), rtol=1e-5)
     assert (vectors[ids == 0] == 0).all()
 
 
 def test_logits_use_the_same_matrix_unscaled():
     layer = Embedding(vocab_size=11, hidden_size=HIDDEN)
     x = normal(2, 3, HIDDEN)
-    np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4)
 
 
 def test_embedding_starts_with_deviation_of_one_over_root_of_width():
@@ -173,7 +183,7 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(rate):
     dropped = np.asarray(layer(x, seed=keras.ops.array([3, 4], "int32")))
     assert (dropped == 0).mean() == pytest.approx(rate, abs=0.01)  # 6 deviations of 100,000 draws or more
     assert dropped.mean() == pytest.approx(1, abs=0.02)
-    np.testing.assert_allclose(dropped[dropped != 0], 1 / (1 - rate), rtol=1e-6)
+    np.testing.assert_allclose(dropped[dropped != 0], 1 / (1 - rate), rtol=1e-5)
 
 
 def test_dropout_is_a_function_of_its_seed():
@@ -183,6 +193,16 @@ def test_dropout_is_a_function_of_its_seed():
     assert not np.array_equal(first, other)
     np.testing.assert_array_equal(layer(x), x)
     np.testing.assert_array_equal(Dropout(0.0)(x, seed=keras.ops.array([3, 1], "int32")), x)
+
+
+@pytest.mark.parametrize(("rate", "seed"), KEPT)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+def test_dropout_masks_do_not_change_between_versions(rate, seed, compiled):
+    """Or a run that is resumed after an update would not train as it would have without the interruption."""
+    layer = Dropout(rate)
+    call = tf.function(layer) if compiled else layer
+    kept = np.asarray(call(tf.ones((4, 16)), seed=tf.constant(seed, tf.int32))) != 0
+    assert np.packbits(kept).tobytes().hex() == KEPT[rate, seed]
 
 
 def test_fold_gives_each_number_a_seed_of_its_own():

@@ -103,18 +103,18 @@ def test_weights_equal_the_formulas(changes):
     model = make(changes)
     encoder, decoder, cross = model.attention(SOURCES[:1], TARGETS[:1])
     expected = InNumpy(model).run(SOURCES[0], TARGETS[0])
-    found = [*encoder, *(layer for pair in zip(decoder, cross, strict=True) for layer in pair)]
-    assert len(found) == len(expected) == model.hparams.encoder_layers + 2 * model.hparams.decoder_layers
+    computed = [*encoder, *(layer for pair in zip(decoder, cross, strict=True) for layer in pair)]
+    assert len(computed) == len(expected) == model.hparams.encoder_layers + 2 * model.hparams.decoder_layers
     assert len(encoder) == model.hparams.encoder_layers
-    for weights, numpy_weights in zip(found, expected, strict=True):
-        np.testing.assert_allclose(np.asarray(weights)[0], numpy_weights, atol=2e-5)
+    for weights, numpy_weights in zip(computed, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(weights)[0], numpy_weights, atol=2e-5)  # rounding: below 1e-6
         assert numpy_weights[:, -1].max() > 0.35  # even attention, 0.2 or 0.25, would prove little
 
 
-def test_rows_sum_to_one_and_nothing_hidden_is_seen():
+def test_rows_sum_to_one_and_masked_positions_have_no_weight():
     encoder, decoder, cross = make(VARIANTS["post_norm"]).attention(SOURCES, TARGETS)
     for weights in (*encoder, *decoder, *cross):
-        np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-6)
+        np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-5)
     for weights in decoder:
         assert (np.triu(np.asarray(weights), 1) == 0).all()
     for weights in (*encoder, *cross):
@@ -130,7 +130,7 @@ def test_weights_are_float32_whatever_the_model_computes_in():
     for stack in make(VARIANTS["post_norm"] + ",dtype_policy=mixed_bfloat16").attention(SOURCES, TARGETS):
         for weights in stack:
             assert np.asarray(weights).dtype == np.float32
-            np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-6)
+            np.testing.assert_allclose(np.asarray(weights).sum(-1), 1.0, atol=1e-5)
 
 
 def test_dropout_does_not_reach_the_weights():

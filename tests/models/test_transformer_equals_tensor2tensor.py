@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 
-from t2tlite.training.losses import smoothed_cross_entropy
+from t2tlite.training.train_step import smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])

@@ -14,7 +14,7 @@ from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabu
 import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_trainer
 from t2tlite.config import T2T_SCHEDULE
-from t2tlite.runs import read_hparams, read_manifest
+from t2tlite.runs.run_folder import RunFolder
 from t2tlite.tensor2tensor.variables import trained_target_space
 from t2tlite.training.checkpoints import list_checkpoints, restore_weights
 
@@ -60,9 +60,9 @@ def test_checkpoints_are_added(tmp_path):
     average = write_checkpoint(tmp_path / "elsewhere" / "averaged.ckpt-0", first)
     imported(run, f"--t2t_checkpoint={average}", flags[1], f"--t2t_hparams={tmp_path / 't2t' / 'hparams.json'}")
     check_checkpoints(run, {0: first, 7: first, 9: other}, hparams)
-    ours = read_hparams(run)
+    ours = RunFolder(run).hparams()
     assert (ours.train_steps, ours.learning_rate_schedule, ours.learning_rate_constant) == (9, T2T_SCHEDULE, 0.5)
-    assert read_manifest(run)["problem"] == "translate_any"
+    assert RunFolder(run).manifest().problem == "translate_any"
 
 
 def test_the_same_checkpoint_once_more(tmp_path):
@@ -115,7 +115,7 @@ def test_hparams_above_an_average(tmp_path, monkeypatch):
     check_checkpoints(run, {7: variables}, hparams)
     monkeypatch.chdir(average)
     run = imported(tmp_path / "run2", "--t2t_checkpoint=.", vocabulary)
-    assert read_manifest(run)["imported_from"]["folder"] == str(average)
+    assert RunFolder(run).manifest().imported_from.folder == str(average)
 
 
 # the target space
@@ -171,7 +171,7 @@ def test_a_target_space_that_nothing_tells(tmp_path, capsys):
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
     told = "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken"
     assert f"Note: {told}, that of nearly all problems; if yours" in capsys.readouterr().err
-    assert read_manifest(run)["target_space"] == 0
+    assert RunFolder(run).manifest().target_space == 0
 
 
 # training on
@@ -212,9 +212,9 @@ def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     before = new.model.get_weights()
     restore_weights(new.model, f"{tmp_path}/new/model.ckpt-3")
     assert not any(map(np.array_equal, before, new.model.get_weights()))
-    assert read_hparams(tmp_path / "new") == read_hparams(run)
-    manifest = read_manifest(tmp_path / "new")
-    assert manifest["problem"] == "parallel_text"
-    assert "imported_from" not in manifest
+    assert RunFolder(tmp_path / "new").hparams() == RunFolder(run).hparams()
+    manifest = RunFolder(tmp_path / "new").manifest()
+    assert manifest.problem == "parallel_text"
+    assert manifest.imported_from is None
     for name in vocabularies:
         assert (tmp_path / "new" / name).read_bytes() == (run / name).read_bytes()

@@ -22,7 +22,7 @@ from tensor2tensor_checkpoint import TARGET_SPACE, load, variables_of, write_mod
 
 import t2tlite
 from t2tlite.models.transformer import build_transformer
-from t2tlite.runs import read_hparams
+from t2tlite.runs.run_folder import RunFolder
 from t2tlite.tensor2tensor.hparams import convert_hparams
 from t2tlite.tensor2tensor.variables import load_variables, model_variables
 
@@ -80,7 +80,7 @@ def test_logits_of_every_form(tmp_path, form):
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
     check_logits(t2tlite.load(run).model, variables, hparams, sizes)
     tied = tables == ONE_TABLE and hparams["shared_embedding_and_softmax_weights"]
-    assert read_hparams(run).shared_embedding_and_softmax_weights is tied
+    assert RunFolder(run).hparams().shared_embedding_and_softmax_weights is tied
 
 
 def test_two_vocabularies_of_one_size_share_a_table(tmp_path):

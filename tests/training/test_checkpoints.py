@@ -181,7 +181,7 @@ def test_damaged(run, ending, size):
     with pytest.raises(ValueError, match=r"model\.ckpt-100 cannot be restored: .*\. Use another; if it is damaged"):
         restore_weights(dense(), f"{run}/model.ckpt-100")
     saved, _ = checkpoints(run, dense())
-    with pytest.raises(ValueError, match=r"if it is damaged, delete it to go on from the one before\."):
+    with pytest.raises(ValueError, match=r"if it is damaged, delete it to resume from the one before\."):
         saved.restore()
 
 

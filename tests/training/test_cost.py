@@ -15,8 +15,9 @@ from t2tlite.training.cost import estimate, forward_flops, memory_parts, paramet
 SMALL = HParams(hidden_size=16, filter_size=24, num_hidden_layers=1, num_heads=2, max_length=20)
 
 
-def parameters(hparams: HParams, vocabulary: int) -> int:
-    return estimate(hparams, vocabulary, 10, 10).parameters
+def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int = 0) -> int:
+    """The number of weights; with one vocabulary if a second is not given."""
+    return estimate(hparams, (source_vocabulary, target_vocabulary or source_vocabulary), (10, 10)).parameters
 
 
 @pytest.mark.parametrize(
@@ -43,6 +44,15 @@ def test_parameters_are_those_of_the_built_model(changes):
     assert parameters(hparams, 50) == sum(int(tf.size(variable)) for variable in variables)
 
 
+@pytest.mark.parametrize("sizes", [(50, 70), (70, 50)])
+def test_parameters_of_a_model_with_two_vocabularies(sizes):
+    """A matrix of the source's size, and two of the target's: its embeddings and the softmax."""
+    hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
+    assert parameters(hparams, *sizes) == build_transformer(hparams, *sizes).count_params()
+    one_each = parameters(hparams, 1, 1)
+    assert parameters(hparams, *sizes) - one_each == 16 * (sizes[0] - 1 + 2 * (sizes[1] - 1))
+
+
 def test_parameters_by_part():
     model = build_transformer(SMALL.override("num_hidden_layers=2"), 50, 50)
     found = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
@@ -60,7 +70,7 @@ def test_parameters_by_part():
             if word in words
         )
         found[part] += int(tf.size(variable))
-    counts = parameter_counts(SMALL.override("num_hidden_layers=2"), 50)
+    counts = parameter_counts(SMALL.override("num_hidden_layers=2"), 50, 50)
     assert {name: count for name, count in counts.items() if count} == found
 
 
@@ -84,12 +94,12 @@ def test_parameters_of_the_papers_models(name, millions):
 )
 def test_rows_of_table_3_differ_from_base_by_what_the_paper_says(changes, millions):
     difference = parameters(HParams().override(changes), 37_000) - parameters(HParams(), 37_000)
-    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)  # both of its figures are rounded
+    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)  # both values of the paper are rounded
 
 
-def counted_by_tensorflow(hparams: HParams, vocabulary: int, source: int, target: int) -> dict[str, int]:
+def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int, target: int) -> dict[str, int]:
     """Floating-point operations of a forward pass of one pair, by kind of operation."""
-    model = build_transformer(hparams, vocabulary, vocabulary)
+    model = build_transformer(hparams, *sizes)
     shapes = [tf.TensorSpec((1, length), tf.int32) for length in (source, target)]
     concrete = tf.function(lambda inputs, targets: model(inputs, targets)).get_concrete_function(*shapes)
     frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
@@ -107,16 +117,22 @@ def counted_by_tensorflow(hparams: HParams, vocabulary: int, source: int, target
 
 
 @pytest.mark.parametrize(
-    ("changes", "source", "target"),
+    ("changes", "sizes", "source", "target"),
     [
-        ("num_encoder_layers=1,num_decoder_layers=2", 40, 15),
-        ("num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=64,attention_value_channels=256", 12, 20),
+        ("num_encoder_layers=1,num_decoder_layers=2", (300, 300), 40, 15),
+        (
+            "num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=64,attention_value_channels=256",
+            (300, 300),
+            12,
+            20,
+        ),
+        ("num_hidden_layers=1,shared_embedding_and_softmax_weights=false", (300, 500), 40, 15),
     ],
 )
-def test_forward_flops_are_what_tensorflow_counts(changes, source, target):
+def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target):
     hparams = HParams().override(f"hidden_size=128,filter_size=512,num_heads=4,{changes}")
-    counted = counted_by_tensorflow(hparams, 300, source, target)
-    ours = sum(forward_flops(hparams, 300, source, target).values())
+    counted = counted_by_tensorflow(hparams, sizes, source, target)
+    ours = sum(forward_flops(hparams, sizes[1], source, target).values())
     products = sum(counted.get(kind, 0) for kind in ("MatMul", "BatchMatMulV2"))
     assert ours == products
     assert products < sum(counted.values()) < 1.03 * ours  # the rest: softmax, normalisation, sums, biases
@@ -132,20 +148,20 @@ def test_base_model_by_hand():
     pair = 2 * (6 * encoder + 6 * decoder + t * 512 * 37_000)
     assert sum(forward_flops(HParams(), 37_000, s, t).values()) == pair
     pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
-    cost = estimate(HParams(accumulate_steps=2), 37_000, s, t)
+    cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
     assert cost.flops_per_step == pytest.approx(3 * pair * pairs)  # backward is twice forward
 
 
 def test_base_model_takes_part_of_what_the_papers_gpus_could_do():
     """Table 2's 3.3e18 is capacity times time; 100,000 steps of about 25,000 tokens a side take less than that."""
-    flops = estimate(HParams(batch_size=25_000), 37_000, 30, 30).flops_per_step * 100_000
+    flops = estimate(HParams(batch_size=25_000), (37_000, 37_000), (30, 30)).flops_per_step * 100_000
     assert 0.2 < flops / 3.3e18 < 1.0
 
 
 def test_memory_by_part():
     hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
     count = parameters(hparams, 50)
-    parts = memory_parts(hparams, 50, 10, 10)
+    parts = memory_parts(hparams, (50, 50), (10, 10))
     assert parts["weights"] == parts["gradients"] == 4 * count  # float32
     assert parts["Adam's moments"] == 8 * count
     assert parts["cast weights"] == 0
@@ -153,24 +169,35 @@ def test_memory_by_part():
     attention = 4 * 16 + 3 * 16 + 2 * 10
     feed_forward = 24 + 3 * 16
     assert parts["activations"] == 4 * 120 * (2 * (16 + attention + feed_forward) + attention)
-    assert estimate(hparams, 50, 10, 10).memory_bytes == sum(parts.values())
+    assert parts["logits"] == 3 * 4 * 120 * 50
+    assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
 
-    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), 50, 10, 10)
+    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10))
     assert mixed["activations"] == parts["activations"] / 2
     assert mixed["cast weights"] == 2 * count
     assert mixed["weights"] == parts["weights"]
-    accumulated = memory_parts(hparams.override("accumulate_steps=3"), 50, 10, 10)
+    accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10))
     assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
+
+
+def test_memory_with_two_vocabularies():
+    hparams = SMALL.override("batch_size=120,shared_embedding_and_softmax_weights=false")
+    count = build_transformer(hparams, 30, 70).count_params()
+    parts = memory_parts(hparams, (30, 70), (5, 10))
+    assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
+    assert parts["logits"] == 3 * 4 * 120 * 70  # 12 pairs of 10 target tokens
+    assert estimate(hparams, (30, 70), (5, 10)).memory_bytes == sum(parts.values())
 
 
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ((0, 10, 10), r"vocab_size must be above zero\. Received: 0\."),
-        ((50, -1.5, 10), r"source_length must be above zero\. Received: -1\.5\."),
-        ((50, 10, float("nan")), r"target_length must be above zero\. Received: nan\."),
+        (((0, 50), (10, 10)), r"The source vocabulary size must be above zero\. Received: 0\."),
+        (((50, -1), (10, 10)), r"The target vocabulary size must be above zero\. Received: -1\."),
+        (((50, 50), (-1.5, 10)), r"The source length must be above zero\. Received: -1\.5\."),
+        (((50, 50), (10, float("nan"))), r"The target length must be above zero\. Received: nan\."),
     ],
 )
-def test_sizes_that_are_none(sizes, message):
+def test_sizes_that_are_not_above_zero(sizes, message):
     with pytest.raises(ValueError, match=message):
         estimate(SMALL, *sizes)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2tlite.training.losses import correct_tokens, smoothed_cross_entropy
+from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 
 # B batch, T target length, V vocabulary
 

@@ -49,7 +49,7 @@ def test_subwords_are_learned(tmp_path):
     assert isinstance(data.source_encoder, SubwordEncoder)
     assert data.source_encoder is data.target_encoder
     entry = data.manifest.vocabulary
-    assert (entry["file"], entry["type"], entry["size"]) == (
+    assert (entry.file, entry.type, entry.size) == (
         "vocab.subwords",
         "subwords",
         data.source_encoder.vocab_size,
