@@ -16,7 +16,7 @@ from markdown_it import MarkdownIt
 from tabulate import tabulate
 
 NUMBER = re.compile(r"[-+]?\d[\d,.]*(e[-+]?\d+)?( (s|MB))?$|$")  # or nothing
-INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<!\w)_|_(?!\w)")  # not the _ inside a name
+INLINE_MARKUP = re.compile(r"[\\`*\[\]|~$#]|(?<![^\W_])_|_(?![^\W_])")  # not the _ inside a name
 BLOCK_MARKUP = re.compile(r"^(\d*)([-+=>.)])")  # at the beginning of a paragraph: a list, a rule, a quotation
 
 
@@ -38,6 +38,11 @@ def paragraph(*pieces: str) -> str:
     return BLOCK_MARKUP.sub(r"\1\\\2", "".join(map(_inline, pieces)).strip())
 
 
+def numbered(texts: Sequence[str]) -> str:
+    """A numbered list."""
+    return "\n".join(f"{number}. {paragraph(text)}" for number, text in enumerate(texts, start=1))
+
+
 def listing(text: str) -> str:
     """Lines to be shown as they are."""
     fence = "`" * max([3, *(1 + len(ticks) for ticks in re.findall("`+", text))])
@@ -50,7 +55,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "
     aligned = ["right" if any(cells) and all(map(_is_number, cells)) else "left" for cells in columns]
     cells = [[_cell(cell) for cell in row] for row in rows]
     made = tabulate(cells, list(map(_cell, header)), "pipe", colalign=aligned, disable_numparse=True)
-    return f"{_inline(caption)}:\n\n{made}" if caption else made
+    return f"{paragraph(caption)}:\n\n{made}" if caption else made
 
 
 def folded(summary: str, block: str) -> str:

@@ -30,7 +30,6 @@ STYLE = {
     "axes.formatter.limits": (-3, 6),
     "legend.frameon": False,
     "svg.fonttype": "none",  # text as text
-    "svg.hashsalt": "t2tlite",  # the same names at each call
 }
 
 
@@ -60,7 +59,8 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
     lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
     if not lines:
         return ""
-    with matplotlib.rc_context(STYLE):
+    salt = {"svg.hashsalt": title}  # for names in the drawing: the same at each call, and others in other charts
+    with matplotlib.rc_context({**STYLE, **salt}):
         figure = Figure(figsize=(5, 2.8), layout="constrained")
         axes = figure.subplots()
         for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
@@ -90,7 +90,10 @@ def _embeddable(svg: str, label: str) -> str:
     svg = svg[svg.index("<svg ") :].replace(
         "<svg ", f'<svg class="chart" role="img" aria-label="{html.escape(label)}" ', 1
     )
-    svg = re.sub(r'<defs>\s*<style.*?</defs>| id="[^"]*_\d+"| xmlns:xlink="[^"]*"', "", svg, flags=re.DOTALL)
+    svg = re.sub(
+        r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL
+    )  # they would hold for the whole page
+    svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
     svg = svg.replace("xlink:href", "href").replace("'DejaVu Sans'", "system-ui, sans-serif")
     return svg.replace(INK, "currentColor")
 

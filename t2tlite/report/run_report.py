@@ -23,7 +23,18 @@ from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
-from t2tlite.report.document import Code, drawings, folded, heading, listing, paragraph, table, to_html, to_markdown
+from t2tlite.report.document import (
+    Code,
+    drawings,
+    folded,
+    heading,
+    listing,
+    numbered,
+    paragraph,
+    table,
+    to_html,
+    to_markdown,
+)
 from t2tlite.report.events import History, read_history
 from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks, spread
@@ -89,8 +100,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Data": _data(manifest) if manifest else [],
         "Software and command": _software(missing.attempt(run.environment), run.command()),
     }
-    complaints = [table(["", ""], [(f"{i}.", text) for i, text in enumerate(missing, start=1)])] if missing else []
-    sections = {"Summary": summary, "What is missing here": complaints, **sections}
+    sections = {"Summary": summary, "What is missing here": [numbered(missing)] if missing else [], **sections}
     blocks = [
         heading(title, 1),
         paragraph(f"Report of a training run of t2tlite, folder {run.path.resolve().name}"),
