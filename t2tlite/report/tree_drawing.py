@@ -20,87 +20,70 @@ LEVEL = 40  # from a label's baseline to its children's
 MARGIN = 10
 NARROW, WIDE = "iljtfrI.,:;'`!|()[] ", "mwMW@%"
 
-STYLE = (
-    ".tree text{font-family:system-ui,sans-serif;font-size:13px;text-anchor:middle;fill:currentColor}"
-    ".tree text.label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}"
-    ".tree path{fill:none;stroke:currentColor;stroke-opacity:.45}"
-    ".tree path.word{stroke-dasharray:1 3}"
-)
-
 
 @dataclasses.dataclass
 class _Node:
     """A constituent or a word, and where it stands."""
 
     text: str
-    depth: int
     is_word: bool
+    level: int
     children: list[_Node] = dataclasses.field(default_factory=list)
     width: float = 0.0  # of its columns
     left: float = 0.0  # where they begin
     x: float = 0.0  # the middle of its text
 
+    @property
+    def y(self) -> int:
+        """The baseline of its text."""
+        return MARGIN + FONT_SIZE + self.level * LEVEL
+
 
 def tree_svg(tree: Tree) -> str:
-    """Draws a tree.
-
-    The drawing takes its colour from the text around it and needs no style sheet, font or script. It is as wide as its
-    words need; put it into an element that scrolls.
-
-    Args:
-        tree: of any size and depth.
+    """Draws a tree of any size and depth.
 
     Returns:
-        An `<svg>` element.
+        An `<svg>` element, which takes its colour from the text around it and needs no style sheet, font or script. It
+        is as wide as its words need, so the element around it should scroll.
     """
-    nodes = _nodes(tree)
-    _place(nodes)
-    deepest = max(node.depth for node in nodes)
-    bottom = max([deepest, *(node.depth for node in nodes if node.is_word)])
-    words = [node for node in nodes if node.is_word]
-    width = nodes[0].width + 2 * MARGIN
-    height = bottom * LEVEL + FONT_SIZE + 2 * MARGIN
-    title = " ".join(node.text for node in words) or nodes[0].text
-    lines, labels = [], []
+    nodes = _place(tree)
+    texts, lines = [], []
     for node in nodes:
-        y = _baseline(bottom if node.is_word else node.depth)
-        kind = "" if node.is_word else ' class="label"'
-        labels.append(f'<text{kind} x="{node.x:.1f}" y="{y}">{html.escape(node.text)}</text>')
+        style = "" if node.is_word else ' class="label"'
+        texts.append(f'<text{style} x="{node.x:.1f}" y="{node.y}">{html.escape(node.text)}</text>')
         for child in node.children:
-            end = _baseline(bottom if child.is_word else child.depth) - FONT_SIZE
-            kind = ' class="word"' if child.is_word else ""
-            lines.append(f'<path{kind} d="M{node.x:.1f} {y + 5}L{child.x:.1f} {end}"/>')
+            style = ' stroke-dasharray="1 3"' if child.is_word else ""
+            lines.append(f'<path{style} d="M{node.x:.1f} {node.y + 5}L{child.x:.1f} {child.y - FONT_SIZE}"/>')
+    width, height = nodes[0].width + 2 * MARGIN, max(node.y for node in nodes) + MARGIN
+    title = html.escape(" ".join(node.text for node in nodes if node.is_word) or tree.label)
     return (
         f'<svg class="tree" xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" height="{height}" '
-        f'viewBox="0 0 {width:.1f} {height}"><title>{html.escape(title)}</title><style>{STYLE}</style>'
-        f"{''.join(lines)}{''.join(labels)}</svg>"
+        f'viewBox="0 0 {width:.1f} {height}" font-family="system-ui,sans-serif" font-size="{FONT_SIZE}" '
+        f'text-anchor="middle" fill="currentColor"><title>{title}</title>'
+        "<style>.tree .label{fill:#1f5f99;fill:light-dark(#1f5f99,#8ec5f5)}</style>"
+        f'<g stroke="currentColor" stroke-opacity=".45">{"".join(lines)}</g>{"".join(texts)}</svg>'
     )
 
 
-def _nodes(tree: Tree) -> list[_Node]:
-    """Every node, parents before children and left before right; the root first."""
-    root = _Node(tree.label, 0, False)
-    found: list[_Node] = []
-    waiting: list[tuple[Tree | str, _Node]] = [(tree, root)]
-    while waiting:  # not by recursion, which Python limits to some hundred levels
-        item, node = waiting.pop()
-        found.append(node)
-        if isinstance(item, str):
-            continue
-        for child in item.children:
-            text = child if isinstance(child, str) else child.label
-            node.children.append(_Node(text, node.depth + 1, isinstance(child, str)))
-        waiting += reversed(list(zip(item.children, node.children, strict=True)))
-    return found
-
-
-def _place(nodes: list[_Node]) -> None:
-    """Gives each node its columns: widths from the words up, positions from the root down."""
-    for node in reversed(nodes):
-        below = sum(child.width for child in node.children)
-        node.width = max(text_width(node.text) + GAP, below)
+def _place(tree: Tree) -> list[_Node]:
+    """Every node in its place, parents before children and left before right; nothing here recurses."""
+    nodes: list[_Node] = []
+    waiting: list[tuple[Tree | str, _Node | None]] = [(tree, None)]
+    while waiting:
+        item, parent = waiting.pop()
+        level = parent.level + 1 if parent else 0
+        node = _Node(item, True, level) if isinstance(item, str) else _Node(item.label, False, level)
+        nodes.append(node)
+        if parent:
+            parent.children.append(node)
+        if isinstance(item, Tree):
+            waiting += [(child, node) for child in reversed(item.children)]
+    bottom = max(node.level for node in nodes)
+    for node in reversed(nodes):  # widths from the words up
+        node.level = bottom if node.is_word else node.level
+        node.width = max(text_width(node.text) + GAP, sum(child.width for child in node.children))
     nodes[0].left = MARGIN
-    for node in nodes:
+    for node in nodes:  # columns from the root down
         left = node.left + (node.width - sum(child.width for child in node.children)) / 2
         for child in node.children:
             child.left = left
@@ -111,24 +94,22 @@ def _place(nodes: list[_Node]) -> None:
             inside = (node.width - text_width(node.text) - GAP) / 2  # how far the text may stand from the middle
             middle = (node.children[0].x + node.children[-1].x) / 2
             node.x = min(max(middle, node.x - inside), node.x + inside)
-
-
-def _baseline(level: int) -> int:
-    return MARGIN + FONT_SIZE + level * LEVEL
+    return nodes
 
 
 def text_width(text: str) -> float:
     """About how many pixels a text takes in a sans-serif font: rather too many than too few."""
-    ems = 0.0
-    for character in text:
-        if unicodedata.combining(character):
-            continue
-        if unicodedata.east_asian_width(character) in "WF":
-            ems += 1.0
-        elif character in NARROW:
-            ems += 0.36
-        elif character.isupper() or character in WIDE:
-            ems += 0.92 if character in WIDE else 0.72
-        else:
-            ems += 0.6
-    return ems * FONT_SIZE
+    return sum(map(_character_width, text)) * FONT_SIZE
+
+
+def _character_width(character: str) -> float:
+    """In multiples of the font size."""
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if character in NARROW:
+        return 0.36
+    if character in WIDE:
+        return 0.92
+    return 0.72 if character.isupper() else 0.6

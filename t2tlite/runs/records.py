@@ -57,7 +57,7 @@ class DecodeRecord:
     step: int
     checkpoint: str
     sentences: int
-    scores: dict[str, float]
+    scores: dict[str, int | float]  # percent, or where a whole number a count
     signature: str
     decode_hparams: dict[str, Any]
     seconds: float

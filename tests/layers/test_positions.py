@@ -6,8 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from t2tlite.layers.embedding import Positions
-from t2tlite.layers.positions import sinusoid_halves, sinusoids
+from t2tlite.layers.embedding import Positions, sinusoid_halves, sinusoids
 
 # float32 keeps an angle x to 1.2e-7 x, or 1e-5 at positions below 64. A wrong exponent or a position that is off by
 # one changes some cell by 0.01 or more.

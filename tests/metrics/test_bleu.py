@@ -95,7 +95,7 @@ def test_compound_split_bleu_is_the_papers_pipeline(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     score = compound_split_bleu(translations, references)
     assert perl_line(score) == expected["get_ende_bleu.sh (punct+tok+ATAT, multi-bleu.perl)"]
-    assert "compare only with the paper's figures" in str(score)
+    assert "compare only with the paper's scores" in str(score)
 
 
 @pytest.mark.parametrize("name", TOKENISED_SETS)

@@ -237,21 +237,21 @@ DEFAULT_RATE = {
         ({"weight_noise": 0.1}, "weight_noise=0.1: t2tlite adds no noise to weights.", {}),
         ({"symbol_dropout": 0.1}, "symbol_dropout=0.1: t2tlite does not drop tokens.", {}),
         ({"attention_dropout_broadcast_dims": "0,1"},
-         "attention_dropout_broadcast_dims=0,1: t2tlite drops each element by itself.", {}),
+         "attention_dropout_broadcast_dims=0,1: t2tlite draws dropout for each element.", {}),
         ({"relu_dropout_broadcast_dims": "1"},
-         "relu_dropout_broadcast_dims=1: t2tlite drops each element by itself.", {}),
+         "relu_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
         ({"layer_prepostprocess_dropout_broadcast_dims": "1"},
-         "layer_prepostprocess_dropout_broadcast_dims=1: t2tlite drops each element by itself.", {}),
+         "layer_prepostprocess_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
         ({"scheduled_sampling_prob": 0.5},
-         "scheduled_sampling_prob=0.5: t2tlite trains on the true targets alone.", {}),
+         "scheduled_sampling_prob=0.5: t2tlite trains with teacher forcing only.", {}),
         ({"sampling_method": "random"},
          "sampling_method=random: t2tlite decodes by beam search, not by sampling.", {}),
         ({"min_length": 4}, "min_length=4: t2tlite trains on short pairs too.", {}),
         ({"max_input_seq_length": 100},
-         "max_input_seq_length=100: t2tlite cuts no sequences; it leaves pairs longer than max_length out of training.",
-         {}),
+         "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
+         "training.", {}),
         ({"max_target_seq_length": 100},
-         "max_target_seq_length=100: t2tlite cuts no sequences; it leaves pairs longer than max_length out of "
+         "max_target_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
          "training.", {}),
         ({"split_to_length": 64}, "split_to_length=64: t2tlite does not split sequences.", {}),
         ({"split_targets_chunk_length": 64},
@@ -263,7 +263,7 @@ DEFAULT_RATE = {
          "gpu_automatic_mixed_precision=True: t2tlite computes in float32; the hparam dtype_policy chooses mixed "
          "precision.", {}),
         ({"shared_embedding": True, "shared_embedding_and_softmax_weights": False},
-         "shared_embedding=True: trained on, source and target have tables of their own in t2tlite.",
+         "shared_embedding=True: in t2tlite training continues with separate source and target embeddings.",
          {"shared_embedding_and_softmax_weights": False}),
         ({"optimizer": "adafactor"},
          "optimizer=adafactor: t2tlite trains with Adam, at its default learning rate.", DEFAULT_RATE),
@@ -275,7 +275,7 @@ DEFAULT_RATE = {
          "instead.", DEFAULT_RATE),
         ({"optimizer_multistep_accumulate_steps": 8},
          "optimizer_multistep_accumulate_steps=8: with optimizer=adam it slowed tensor2tensor's learning rate down; in "
-         "t2tlite it does nothing.", {}),
+         "t2tlite it has no effect.", {}),
         ({"use_fixed_batch_size": True, "batch_size": 64},
          "use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size=4096.", {}),
         ({"max_length": 1024, "batch_size": 512}, "max_length=1024: t2tlite requires at most batch_size=512.",
@@ -313,7 +313,7 @@ def test_read(tmp_path):
 
 def test_no_file(tmp_path):
     for path in (tmp_path / "hparams.json", tmp_path):
-        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is no file.")):
+        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is not a file.")):
             read_hparams(path)
 
 
@@ -329,6 +329,6 @@ def test_no_file(tmp_path):
 def test_no_json_object(tmp_path, content, received):
     path = tmp_path / "hparams.json"
     path.write_bytes(content)
-    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it anew"
+    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
     with pytest.raises(ValueError, match=told):
         read_hparams(path)

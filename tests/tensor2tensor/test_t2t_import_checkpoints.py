@@ -161,7 +161,7 @@ def test_a_target_space_of_choice(tmp_path, capsys):
     run = imported(tmp_path / "run", *flags, "--target_space_id=31")
     check_checkpoints(run, {7: variables}, hparams, space=31)
     told = capsys.readouterr().err
-    assert "Note: Training moved row 5 of the target space embedding; row 31 is taken as asked." in told
+    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in told
     imported(tmp_path / "right", *flags, "--target_space_id=5")
     assert "Note: " not in capsys.readouterr().err
 
@@ -169,7 +169,7 @@ def test_a_target_space_of_choice(tmp_path, capsys):
 def test_a_target_space_that_nothing_tells(tmp_path, capsys):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
-    told = "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken"
+    told = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
     assert f"Note: {told}, that of nearly all problems; if yours" in capsys.readouterr().err
     assert RunFolder(run).manifest().target_space == 0
 

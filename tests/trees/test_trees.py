@@ -48,7 +48,7 @@ def test_words_and_tags():
     assert tree.words() == ["The", "cat", "sat", "."]
     assert tree.tags() == ["DT", "NN", "VBD", "."]
     assert not tree.is_preterminal
-    assert [leaf.is_preterminal for leaf in tree.preterminals()] == [True] * 4
+    assert [node.label for kind, node in tree.walk() if kind == "tag" and node.is_preterminal] == tree.tags()
 
 
 @pytest.mark.parametrize(
