@@ -40,7 +40,8 @@ def main() -> None:
         rows = encoder.encode_batch(sentences)
         encode_rates.append(len(sentences) / (time.process_time() - start))
     start = time.process_time()
-    encoder.decode_batch(rows)
+    for row in rows:
+        encoder.decode(row)
     decode_rate = len(sentences) / (time.process_time() - start)
     built = "read" if args.vocab_file else f"built in {build_seconds:.1f} s"
     print(

@@ -1,17 +1,17 @@
 """t2t-table3 trains the rows of the paper's Table 3 on a problem, measures each on dev, and writes the table.
 
 What the paper did, on all GPUs of the machine, after t2t-datagen:
-  t2t-table3 --problem=wmt_ende --data_dir=data --output_dir=table3
+  t2t-table3 --problem=wmt_ende --output_dir=table3
 
 What that would cost, by formula and by a few timed steps of each row; nothing is trained:
-  t2t-table3 --problem=wmt_ende --data_dir=data --dry_run
+  t2t-table3 --problem=wmt_ende --dry_run
 
 The base model, the rows of group A and one of group C, each with two seeds:
-  t2t-table3 --problem=wmt_ende --data_dir=data --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
+  t2t-table3 --problem=wmt_ende --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
 
 Scaled down: a row is a change relative to the base (hs256 halves the width, h1 has an eighth of the heads), and
 --hparams_set, --hparams and --train_steps change the base:
-  t2t-table3 --problem=parallel_text --data_dir=data --output_dir=table3 --train_steps=4000 \\
+  t2t-table3 --problem=parallel_text --output_dir=table3 --train_steps=4000 \\
       --hparams=hidden_size=256,filter_size=1024,num_hidden_layers=3
 
 Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (layers) hs256 hs1024 (width) ff1024
@@ -31,7 +31,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite import registry
-from t2tlite.bin import flags, t2t_trainer
+from t2tlite.bin import flags
+from t2tlite.bin.problem_data import open_data
 from t2tlite.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig
 
@@ -46,11 +47,9 @@ KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need t
 
 def run(args: flags.Args) -> None:
     """Runs the rows asked for, after making the data if asked to."""
-    import t2tlite.hparams
-    import t2tlite.problems  # noqa: F401
+    import t2tlite.hparams  # noqa: F401  registers the sets
 
-    flags.import_user_package(args.t2t_usr_dir)
-    flags.require(args, "data_dir", *(() if args.dry_run else ("output_dir",)))
+    flags.require(args, *(() if args.dry_run else ("output_dir",)))
     base = registry.hparams(args.hparams_set or "transformer_base").override(args.hparams)
     if args.train_steps is not None:
         base = dataclasses.replace(base, train_steps=args.train_steps)
@@ -60,16 +59,13 @@ def run(args: flags.Args) -> None:
     seeds = [int(text) for text in args.seeds if text.isdecimal()]
     if not seeds or len(set(seeds)) < len(args.seeds):
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
-    if args.generate_data:
-        t2t_trainer.make_data(args)
-    elif flags.problem_options(args):
-        given = ", ".join(f"--{name}" for name in flags.problem_options(args))
-        raise flags.CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
-    dataset, strategy = t2t_trainer.open_data(args), t2t_trainer.make_strategy(args.worker_gpu)
+    dataset = open_data(args)
 
     from t2tlite.table3.sweep import Sweep, dry_run
     from t2tlite.training.loop import Interrupted
+    from t2tlite.training.strategy import make_strategy
 
+    strategy = make_strategy(args.worker_gpu)
     if args.dry_run:
         print(dry_run(rows, base, len(seeds), dataset, strategy), end="")
         return
@@ -79,19 +75,13 @@ def run(args: flags.Args) -> None:
         save_checkpoints_secs=args.save_checkpoints_secs,
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
-    sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, _command(args))
+    command = shlex.join(["t2t-table3", *flags.words(args)])
+    sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, command)
     try:
         path = sweep.run(rows, seeds)
     except Interrupted as stop:
         raise flags.Stopped(str(stop), stop.signal_number) from None
     print(path.read_text(encoding="utf-8"), end="")
-
-
-def _command(args: flags.Args) -> str:
-    """The command line, in one line, of the flags that differ from their defaults."""
-    defaults = vars(flags.parse(FLAGS, []))
-    given = ((name, value) for name, value in vars(args).items() if value != defaults[name])
-    return shlex.join(["t2t-table3", *(f"--{n}={','.join(v) if isinstance(v, list) else v}" for n, v in given)])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -179,6 +179,31 @@ class HParams(_Checked):
         return self.attention_value_channels or self.hidden_size
 
     @property
+    def attention_arguments(self) -> dict[str, Any]:
+        """What each attention layer is made with."""
+        return {
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "key_channels": self.key_channels,
+            "value_channels": self.value_channels,
+            "dropout": self.attention_dropout,
+        }
+
+    @property
+    def feed_forward_arguments(self) -> dict[str, Any]:
+        """What each feed-forward layer is made with."""
+        return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
+
+    @property
+    def residual_arguments(self) -> dict[str, Any]:
+        """What each residual connection is made with."""
+        return {
+            "dropout": self.layer_prepostprocess_dropout,
+            "pre_norm": self.pre_norm,
+            "epsilon": self.norm_epsilon,
+        }
+
+    @property
     def max_positions(self) -> int | None:
         """Positions that the model has vectors for; None if there is no limit. Learned positions end at max_length."""
         return self.max_length if self.pos == "emb" else None

@@ -13,7 +13,7 @@ import numpy as np
 
 import t2tlite.models.transformer  # noqa: F401  (Keras finds the model's class by its name)
 from t2tlite.decoding.beam_search import beam_search
-from t2tlite.layers.dropout import Dropout
+from t2tlite.layers.sublayer import Dropout
 
 BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
 RATE = 0.3

@@ -34,7 +34,7 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "types":                (set(),                                    set()),
     "config":               ({"registry"},                             set()),
     "files":                (set(),                                    {"msgspec"}),
-    "vocabularies":         ({"files", "tokens"},                                {"sentencepiece", "tensorflow_text"}),
+    "vocabularies":         ({"files", "tokens"},                      {"sentencepiece", "tensorflow_text"}),
     "trees":                ({"files"},                                set()),
     "metrics":              (set(),                                    {"sacrebleu", "sacremoses"}),
     "tasks":                ({"metrics", "registry", "trees"},         set()),

@@ -1,11 +1,11 @@
-"""A data directory as t2t-datagen leaves it, opened for training and decoding.
+"""A data directory as t2t-datagen writes it, opened for training and decoding.
 
-    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords where it is of tensor2tensor's kind;
-                                          vocab.source.* and vocab.target.* where each language has its own)
-    DATA_DIR/NAME/train-00000.arrow ...   token shards, and so for dev and test
-    DATA_DIR/NAME/manifest.json           what all this was made from; written last, so data without it is unfinished
+    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords if it is of tensor2tensor's type;
+                                          vocab.source.* and vocab.target.* if each language has its own)
+    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of dev and test likewise
+    DATA_DIR/NAME/manifest.json           what the data was made from; written last, so data without it is incomplete
 
-A problem and its `_rev` share one folder, which holds the pairs unreversed.
+A problem and its `_rev` share one folder, which contains the pairs unreversed.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from pathlib import Path
 
 from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
 from t2tlite.data.token_store import TokenStore
-from t2tlite.vocabularies.encoders import TextEncoder, VocabularyEntry, open_encoders
+from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
-    """The finished data of one problem.
+    """The complete data of one problem.
 
     Attributes:
-        folder: where it is.
-        manifest: what it holds, in the direction asked for; a run's manifest if a run is trained on it.
+        folder: DATA_DIR/NAME.
+        manifest: the manifest in the requested direction, as a run trained on the data records it.
     """
 
     folder: Path
@@ -33,22 +34,22 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The problem's name, with `_rev` where reversed."""
+        """The problem's name, with `_rev` if it is reversed."""
         return self.manifest.name
 
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target, loaded once; often one for both."""
+        """The encoders of source and target, loaded once; one object if they share a vocabulary."""
         return open_encoders(self.folder, *self.manifest.vocabularies)
 
     @property
     def source_encoder(self) -> TextEncoder:
-        """The source's vocabulary."""
+        """The encoder of the source."""
         return self.encoders[0]
 
     @property
     def target_encoder(self) -> TextEncoder:
-        """The target's vocabulary."""
+        """The encoder of the target."""
         return self.encoders[1]
 
     def store(self, split: str) -> TokenStore:
@@ -62,16 +63,17 @@ class Dataset:
         return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
 
-def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Dataset:
-    """Opens the finished data of a problem, after checking that every file is there in its full size.
+def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
+    """Opens the complete data of a problem, after checking that every file has its full size.
 
     Args:
-        data_dir: what t2t-datagen was given as --data_dir.
-        problem_name: the problem's name, `_rev` or not; None for the only problem in `data_dir`.
+        data_dir: the --data_dir of t2t-datagen.
+        problem_name: the problem's name, with `_rev` or without; None for the only problem in `data_dir`.
+        command: the command that makes the data, for the message; by default t2t-datagen with these two flags.
 
     Raises:
-        FileNotFoundError: there is no such data, or a file of it is missing.
-        ValueError: `data_dir` holds several problems and none was named, or a file is damaged.
+        FileNotFoundError: there is no such data, or one of its files is missing.
+        ValueError: `data_dir` contains several problems and `problem_name` is None, or a file is damaged.
     """
     data_dir = Path(data_dir)
     finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))
@@ -87,9 +89,10 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Datas
     base = problem_name.removesuffix("_rev")
     if base not in finished:
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
+        command = command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
-            f"There is no finished data of {problem_name} in {data_dir}.{others} Run t2t-datagen "
-            f"--problem={problem_name} --data_dir={data_dir} first; an interrupted run resumes."
+            f"There is no finished data of {problem_name} in {data_dir}.{others} Run {command} first; an interrupted "
+            "run resumes."
         )
     folder = data_dir / base
     manifest = read_manifest(folder)
@@ -98,11 +101,11 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Datas
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Checks that the vocabulary and every shard are there in the size that the manifest states.
+    """Checks that the vocabulary and every shard have the size that the manifest records.
 
     Raises:
-        FileNotFoundError: one is missing.
-        ValueError: one has another size.
+        FileNotFoundError: a file is missing.
+        ValueError: a file has another size.
     """
     entries: list[VocabularyEntry | ShardEntry] = [*manifest.vocabulary_entries()]
     for split in manifest.splits.values():
@@ -113,6 +116,6 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")
         if path.stat().st_size != entry.bytes:
             raise ValueError(
-                f"{path} must have {entry.bytes:,} bytes, as {MANIFEST} says. Received: {path.stat().st_size:,} bytes. "
-                "Run t2t-datagen again."
+                f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}. Received: "
+                f"{path.stat().st_size:,} bytes. Run t2t-datagen again."
             )

@@ -7,12 +7,13 @@ Python API all call `Translator.decode` or `Translator.decode_and_score`.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, cast
 
 import numpy as np
 
-from t2tlite.config import DecodeHParams, HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.decoder import Decoder
 from t2tlite.files.checkpoint_paths import step_of
@@ -37,6 +38,7 @@ class Decoded(NamedTuple):
 
     n_best: list[list[Output]]  # of each sentence, best first
     score: Score
+    seconds: float  # that decoding took, without scoring
 
     @property
     def best(self) -> list[Output]:
@@ -50,8 +52,8 @@ class Translator:
     Args:
         model: with its weights.
         encoders: the vocabularies of source and target.
-        hparams: of the model.
         manifest: of the run.
+        jit_compile: compile the search with XLA.
         checkpoint: the path of the weights; "" for a model that is being trained.
     """
 
@@ -59,15 +61,15 @@ class Translator:
         self,
         model: Seq2SeqModel,
         encoders: tuple[TextEncoder, TextEncoder],
-        hparams: HParams,
         manifest: RunManifest,
+        jit_compile: bool = False,
         checkpoint: str = "",
     ) -> None:
         self.model = model
         self.source_encoder, self.target_encoder = encoders
-        self.hparams = hparams
         self.manifest = manifest
         self.task = open_task(manifest.task, manifest.options)
+        self.jit_compile = jit_compile
         self.checkpoint = checkpoint
         self.step = step_of(checkpoint)
         self._decoders: dict[DecodeHParams, Decoder] = {}
@@ -108,9 +110,11 @@ class Translator:
         Raises:
             ValueError: a sentence is longer than the limit.
         """
+        started = time.monotonic()
         n_best = self.decode(sources, options, done)
+        seconds = time.monotonic() - started
         score = self.task.score(sources, references, [outputs[0].sequence for outputs in n_best])
-        return Decoded(n_best, score)
+        return Decoded(n_best, score, seconds)
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's, unless the rules leave sequences as they are."""
@@ -157,7 +161,7 @@ class Translator:
     ) -> list[list[Parse]]:
         """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
 
-        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.rank`). The
+        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.choose`). The
         arguments are those of `decode`.
 
         Raises:
@@ -186,6 +190,8 @@ class Translator:
         Raises:
             ValueError: not as many targets as sources, or one longer than the limit.
         """
+        _check(sources)
+        _check(targets)
         if len(sources) != len(targets):
             raise ValueError(f"Each source needs a target. Received: {len(sources)} sources, {len(targets)} targets.")
         options = options or self.options()
@@ -219,7 +225,7 @@ class Translator:
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
-        sides = [*source_ids, EOS], [*target_ids, EOS][: self.hparams.max_positions]
+        sides = [*source_ids, EOS], [*target_ids, EOS][: self.model.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
         found = self.model.attention(inputs, targets)
         encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
@@ -245,7 +251,7 @@ class Translator:
     @property
     def max_source_tokens(self) -> int:
         """The longest sentence that can be decoded, its EOS not counted."""
-        positions = self.hparams.max_positions
+        positions = self.model.max_positions
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
     def _decode(self, task: Task, sentences: Sequence[str], options: DecodeHParams, done: Done) -> list[list[Output]]:
@@ -264,7 +270,7 @@ class Translator:
 
     def _decoder(self, options: DecodeHParams) -> Decoder:
         if options not in self._decoders:
-            self._decoders[options] = Decoder(self.model, options, self.hparams.jit_compile)
+            self._decoders[options] = Decoder(self.model, options, self.jit_compile)
         return self._decoders[options]
 
     def _encode(self, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False) -> list[list[int]]:

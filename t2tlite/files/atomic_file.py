@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
-    """A binary file to write, which takes its place at `path` when the block ends, in one step.
+    """A binary file to write, which replaces `path` in one step when the block ends.
 
-    Until then it lies in the same folder as `.NAME.<random>.tmp`; after an exception it is removed and whatever
-    was at `path` before stays. Only a killed process leaves the temporary file behind.
+    Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and what was at `path`
+    before stays. Only a killed process leaves the temporary file behind.
 
     Raises:
-        OSError: the file cannot be written, for one because the disk is full.
+        OSError: the file cannot be written, for example because the disk is full.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
@@ -34,37 +34,29 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes a whole text file in UTF-8, and the folder it lies in if need be.
+def remove_temporary_files(folder: Path) -> None:
+    """Removes the temporary files of `atomic_file` that killed processes left in `folder`."""
+    for path in folder.glob(".*.tmp"):
+        path.unlink(missing_ok=True)
 
-    Raises:
-        OSError: the file cannot be written.
-    """
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file in UTF-8 atomically, and creates its folder if there is none."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Copies a file, which appears at `target` whole or not at all.
-
-    Raises:
-        OSError: it cannot be read or written.
-    """
+    """Copies a file atomically."""
     with atomic_file(target) as file:
         file.write(source.read_bytes())
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
+    """The SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
-
-
-def remove_temporary_files(folder: Path) -> None:
-    """Removes what a killed process left half-written in `folder`."""
-    for path in folder.glob(".*.tmp"):
-        path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Where checkpoints are: `model.ckpt-N`, N the step, in a run directory or a folder of it."""
+"""Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a folder inside it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ CHECKPOINT_PREFIX = "model.ckpt"
 
 
 def list_checkpoints(folder: Path) -> list[str]:
-    """The checkpoints right in a folder, `folder/model.ckpt-N`, oldest first; none if there is no folder."""
-    found = []
-    for index in folder.iterdir() if folder.is_dir() else ():
-        if match := re.fullmatch(rf"{re.escape(CHECKPOINT_PREFIX)}-(\d+)\.index", index.name):
-            found.append((int(match[1]), str(index.with_suffix(""))))
-    return [path for _, path in sorted(found)]
+    """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; empty if there is no such folder."""
+    name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
+    found = [str(path.with_suffix("")) for path in folder.glob("*.index") if name.fullmatch(path.name)]
+    return sorted(found, key=step_of)
 
 
 def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
-    """The checkpoint to use: `path`, or the newest in `run`.
+    """The checkpoint to use: `path`, or the newest checkpoint of `run`.
 
     Args:
         run: a run directory.
         path: a checkpoint (RUN/model.ckpt-N) or a folder of checkpoints, also relative to `run`; or None.
 
     Raises:
-        FileNotFoundError: there is none.
+        FileNotFoundError: there is no such checkpoint.
     """
     named = Path(str(path).removesuffix(".index")).expanduser() if path else run
     for where in (named, run / named):
@@ -41,6 +39,6 @@ def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
 
 
 def step_of(path: str) -> int:
-    """The N of `model.ckpt-N`; 0 if the name has none."""
+    """The N of `model.ckpt-N`; 0 if the name has no step."""
     match = re.search(r"-(\d+)$", path)
     return int(match[1]) if match else 0

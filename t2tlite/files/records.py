@@ -1,4 +1,4 @@
-"""Typed records in JSON files: frozen dataclasses, read with validation and written in one place."""
+"""Typed records in JSON files: dataclasses that are validated when they are read."""
 
 from __future__ import annotations
 
@@ -34,15 +34,11 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
 
 def write_record(path: Path, record: Any) -> None:
-    """Writes a dataclass, or a dict, as a JSON object, whole or not at all; fields that are None are left out.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-    content = record if isinstance(record, dict) else as_json(record)
-    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
+    if not isinstance(record, dict):
+        record = dataclasses.asdict(record, dict_factory=_without_none)
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
 
 
-def as_json(record: Any) -> dict[str, Any]:
-    """A dataclass as a JSON object; fields that are None are left out, also in the records that it holds."""
-    return dataclasses.asdict(record, dict_factory=lambda items: {name: v for name, v in items if v is not None})
+def _without_none(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if value is not None}

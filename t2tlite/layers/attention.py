@@ -14,7 +14,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2tlite.layers.dropout import Dropout
+from t2tlite.layers.sublayer import Dropout
 from t2tlite.tokens import PAD
 from t2tlite.types import Config, Tensor
 
@@ -127,12 +127,12 @@ def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
 
 
-def padding_bias(ids: Tensor, pad: int = PAD) -> Tensor:
+def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:
     """The padding mask as a bias on scores, so that no query attends to padding: int [B, S] -> float32 [B, 1, 1, S]."""
     return ops.cast(ops.equal(ids, pad), "float32")[:, None, None, :] * MASKED
 
 
-def causal_bias(length: int | Tensor) -> Tensor:
+def causal_mask(length: int | Tensor) -> Tensor:
     """The causal mask as a bias on scores, float32 [1, 1, T, T].
 
     A position attends to itself and to earlier positions (section 3.2.3).

@@ -1,49 +1,46 @@
 """BLEU of whole test sets.
 
-`corpus_bleu` is sacrebleu's: the figure to report, comparable with everyone else's that carries the same signature.
-`compound_split_bleu` is the kind of figure that Attention Is All You Need gives for English to German; on the same
+`corpus_bleu` is sacrebleu's: the score to report, comparable with all others of the same signature.
+`compound_split_bleu` is the kind of BLEU that Attention Is All You Need reports for English to German; on the same
 translations it differs from sacrebleu's by a few tenths, so compare it only with the paper's.
-`multi_bleu` scores tokens as they are, as Moses's multi-bleu.perl does.
+`multi_bleu` scores the given tokens, as Moses's multi-bleu.perl does.
 """
 
 from __future__ import annotations
 
-import functools
+import dataclasses
 import string
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.bleu import BLEUScore as SacrebleuScore
 
-from t2tlite.metrics import compound_split
+from t2tlite.metrics.compound_split import compound_split
 
-# sacrebleu's ways to split text into tokens that need neither a download nor another package.
+# The tokenizers of sacrebleu that need neither a download nor another package.
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")
 
 # multi-bleu.perl -lc lowercases bytes, so only A to Z.
 _ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class BleuScore:
-    """A BLEU score and all that a reader needs to know what it is.
+    """A BLEU score and how it was computed. `str(score)` is one line:
 
-    `str(score)` is one line:
     BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 28.30 59.9/34.0/... (BP = 1.000 ratio = 1.026 ...)
     """
 
     score: float  # from 0 to 100
     precisions: tuple[float, float, float, float]  # of 1-grams to 4-grams, in percent
-    brevity_penalty: float  # 1 where translations are at least as long as references
-    translation_length: int  # in tokens, all lines together
+    brevity_penalty: float  # 1 if translations are at least as long as references
+    translation_length: int  # tokens of all lines
     reference_length: int
-    name: str  # which kind of BLEU
-    signature: str  # how it was computed, in sacrebleu's notation
+    name: str  # the kind of BLEU
+    signature: str  # in sacrebleu's notation
 
     @property
     def length_ratio(self) -> float:
-        """Tokens in translations for each token in references; 0 where references are all blank."""
+        """Tokens of translations / tokens of references; 0 if the references are all blank."""
         return self.translation_length / self.reference_length if self.reference_length else 0.0
 
     def __str__(self) -> str:
@@ -61,44 +58,37 @@ def corpus_bleu(
     """sacrebleu's BLEU of plain, detokenised text against one reference.
 
     Args:
-        translations: one a line, in the order of `references`.
-        references: plain text too; sacrebleu tokenises both.
-        tokenize: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols (what
-            tensor2tensor's t2t-bleu used); "zh"; "char"; or "none" for text that is tokenised already.
+        translations: plain text, one per line, in the order of `references`.
+        references: plain text.
+        tokenize: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's
+            t2t-bleu does; "zh"; "char"; or "none" for text that is already tokenised.
         lowercase: compare without regard to case.
 
     Raises:
         ValueError: there are no translations, not as many as references, or `tokenize` is none of the above.
     """
-    _check_counts(translations, references)
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
-    metric = BLEU(tokenize=tokenize, lowercase=lowercase)
-    result = metric.corpus_score(translations, [references])
-    return _score(result, "BLEU", str(metric.get_signature()))
+    return _score(BLEU(tokenize=tokenize, lowercase=lowercase), translations, references, "BLEU")
 
 
-def compound_split_bleu(translations: Sequence[str], references: Sequence[str], language: str = "de") -> BleuScore:
-    """The paper's BLEU: both sides tokenised by Moses's rules and split at hyphens, case kept, no smoothing.
+def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> BleuScore:
+    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
 
     These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
     normalised and tokenised; here the reference is plain text, so every step is applied to both sides.
 
     Args:
-        translations: plain text, one a line, in the order of `references`.
+        translations: plain text, one per line, in the order of `references`.
         references: plain text.
-        language: language code of both, for abbreviations and apostrophes.
 
     Raises:
         ValueError: there are no translations, or not as many as references.
     """
-    _check_counts(translations, references)
-    split = functools.partial(compound_split.compound_split, language=language)
-    return _token_bleu(
-        map(split, translations),
-        map(split, references),
-        "compound-split BLEU, tokenised; compare only with the paper's figures",
-        f"nrefs:1|case:mixed|eff:no|tok:moses-{language}+atat|smooth:none",
+    return dataclasses.replace(
+        multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
+        name="compound-split BLEU, tokenised; compare only with the paper's scores",
+        signature="nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none",
     )
 
 
@@ -106,28 +96,35 @@ def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase
     """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it: no tokenisation, no smoothing.
 
     Args:
-        translations: tokenised text, one a line, in the order of `references`.
+        translations: tokenised text, one per line, in the order of `references`.
         references: text tokenised in the same way.
-        lowercase: lowercase A to Z on both sides first; other letters keep their case, as under `multi-bleu.perl -lc`.
+        lowercase: lowercase A to Z on both sides first; other letters keep their case, as in `multi-bleu.perl -lc`.
 
     Raises:
         ValueError: there are no translations, or not as many as references.
     """
-    _check_counts(translations, references)
     if lowercase:
         translations = [line.translate(_ASCII_LOWERCASE) for line in translations]
         references = [line.translate(_ASCII_LOWERCASE) for line in references]
-    case = "lc" if lowercase else "mixed"
-    return _token_bleu(translations, references, "multi-bleu", f"nrefs:1|case:{case}|eff:no|tok:none|smooth:none")
-
-
-def _token_bleu(translations: Iterable[str], references: Iterable[str], name: str, signature: str) -> BleuScore:
-    # force: sacrebleu would otherwise warn that the text looks tokenised, which it is meant to be.
+    # With force, sacrebleu does not warn that the text looks tokenised, as it should be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    return _score(metric.corpus_score(list(translations), [list(references)]), name, signature)
+    case = "lc" if lowercase else "mixed"
+    signature = f"nrefs:1|case:{case}|eff:no|tok:none|smooth:none"
+    return _score(metric, translations, references, "multi-bleu", signature)
 
 
-def _score(result: SacrebleuScore, name: str, signature: str) -> BleuScore:
+def _score(
+    metric: BLEU, translations: Sequence[str], references: Sequence[str], name: str, signature: str = ""
+) -> BleuScore:
+    """The score by a metric of sacrebleu; without a signature, it has sacrebleu's own."""
+    if len(translations) != len(references):
+        raise ValueError(
+            f"Each translation needs one reference. Received: {len(translations)} translations and "
+            f"{len(references)} references. Give both in the same order, one per line."
+        )
+    if not translations:
+        raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")
+    result = metric.corpus_score(translations, [references])
     one, two, three, four = result.precisions
     return BleuScore(
         score=result.score,
@@ -136,15 +133,5 @@ def _score(result: SacrebleuScore, name: str, signature: str) -> BleuScore:
         translation_length=result.sys_len,
         reference_length=result.ref_len,
         name=name,
-        signature=signature,
+        signature=signature or str(metric.get_signature()),
     )
-
-
-def _check_counts(translations: Sequence[str], references: Sequence[str]) -> None:
-    if len(translations) != len(references):
-        raise ValueError(
-            f"Each translation needs one reference. Received: {len(translations)} translations and "
-            f"{len(references)} references. Give both in the same order, a line each."
-        )
-    if not translations:
-        raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")

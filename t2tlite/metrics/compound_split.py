@@ -1,7 +1,7 @@
-"""Text as it was prepared for the BLEU figures of Attention Is All You Need: tokenised, hyphenated compounds split.
+"""Text as it was prepared for the BLEU scores of Attention Is All You Need: tokenised, hyphenated compounds split.
 
-tensor2tensor's `get_ende_bleu.sh` names the steps: Moses's replace-unicode-punctuation.perl and tokenizer.perl, then
-one substitution at hyphens, then multi-bleu.perl. What each step here makes of one line:
+tensor2tensor's `get_ende_bleu.sh` has the steps: Moses's replace-unicode-punctuation.perl and tokenizer.perl, then one
+substitution at hyphens, then multi-bleu.perl. What each step here makes of one line:
 
     A-B-C-D „Anführung“ ist gut.                                   as written
     A-B-C-D „Anführung" ist gut.                                   replace_unicode_punctuation
@@ -16,75 +16,46 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sacremoses import MosesTokenizer
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
-# What Moses writes for East Asian and typographic punctuation. „ and the guillemets are not among it.
-_REPLACEMENTS = {
-    '"': "“”「」《》",
-    "'": "’",
-    ",": "，、",
-    ":": "：∶",
-    ";": "；",
-    "?": "？",
-    "!": "！",
-    "(": "（",
-    ")": "）",
-    "[": "【",
-    "]": "】",
-    "<": "〈",
-    ">": "〉",
-    "%": "％",
-    "~": "～",
-    "-": "━",
-    "...": "…",
-}
-_PUNCTUATION = str.maketrans({old: new for new, olds in _REPLACEMENTS.items() for old in olds})
-_DIGITS = str.maketrans("０１２３４５６７８９", "0123456789")
-_FULL_STOP = re.compile("[。．] *")
-
-# Moses's scripts read bytes here, so a non-breaking space is no white space to them: hence re.ASCII.
+# Moses's scripts read bytes here, so a non-breaking space is not white space to them: hence re.ASCII.
 _HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
-
 _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
-def compound_split(line: str, language: str = "de") -> str:
-    """All three steps: the line whose white-space-separated tokens the paper's BLEU counts."""
-    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line), language))
+def compound_split(line: str) -> str:
+    """The line after all three steps, whose tokens (between white space) the paper's BLEU counts."""
+    return split_hyphens(moses_tokenize(replace_unicode_punctuation(line)))
 
 
 def replace_unicode_punctuation(line: str) -> str:
-    """Typographic quotes, the ellipsis, and full-width punctuation and digits, as plain ASCII.
+    """Typographic quotes, the ellipsis, and full-width punctuation and digits, in ASCII.
 
-    Same as Moses's replace-unicode-punctuation.perl; the opening quote „ stays, as it does there.
+    Equal to Moses's replace-unicode-punctuation.perl, which does not replace the opening quote „ either.
     """
-    return _FULL_STOP.sub(". ", line.translate(_PUNCTUATION).translate(_DIGITS))
+    return _moses()[0].replace_unicode_punct(line)
 
 
-def moses_tokenize(line: str, language: str = "de") -> str:
+def moses_tokenize(line: str) -> str:
     """Tokens separated by single spaces, with &, quotes, brackets and | escaped: Moses's `tokenizer.perl -l de`.
 
-    sacremoses does the work. It keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where
-    Moses always separates the last period of a line; that is put right here.
-
-    Args:
-        line: one sentence.
-        language: code of the language whose abbreviations and apostrophes apply.
+    sacremoses keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where Moses always
+    separates the last period of a line; this is corrected here.
     """
-    return _LAST_PERIOD.sub(" .", _tokenizer(language).tokenize(line, return_str=True))
+    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
 
 
 def split_hyphens(line: str) -> str:
     """`A-B` becomes `A ##AT##-##AT## B`.
 
     A character belongs to one match only, so that one-letter parts are split at every other hyphen: `A-B-C-D` becomes
-    `A ##AT##-##AT## B-C ##AT##-##AT## D`. The published figures were computed this way.
+    `A ##AT##-##AT## B-C ##AT##-##AT## D`. The published scores were computed this way.
     """
     return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
 
 
 @functools.cache
-def _tokenizer(language: str) -> MosesTokenizer:
-    from sacremoses import MosesTokenizer  # takes a moment to import; most users never need it
+def _moses() -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import, and few users need it
 
-    return MosesTokenizer(lang=language)
+    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

@@ -15,9 +15,9 @@ import keras
 from keras import ops
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MASKED, Record, causal_bias, padding_bias
-from t2tlite.layers.dropout import Dropout, fold
+from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.sublayer import Dropout, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Tensor
 
@@ -47,29 +47,32 @@ class Transformer(keras.Model):
                 f"{source_vocab_size} and {target_vocab_size}. Set shared_embedding_and_softmax_weights=false."
             )
 
-        def embedding(size: int, name: str) -> Embedding:
-            return Embedding(size, hparams.hidden_size, name=name, dtype=self.dtype_policy)
-
-        self.target_embedding = embedding(target_vocab_size, "embedding" if shared else "target_embedding")
-        self.source_embedding = self.target_embedding if shared else embedding(source_vocab_size, "source_embedding")
-        self.softmax_embedding = self.target_embedding if shared else embedding(target_vocab_size, "softmax_embedding")
-        self.source_positions = self._positions("source_positions")
-        self.target_positions = self._positions("target_positions")
+        dtype, size = self.dtype_policy, hparams.hidden_size
+        self.target_embedding = self.source_embedding = self.softmax_embedding = Embedding(
+            target_vocab_size, size, name="embedding" if shared else "target_embedding", dtype=dtype
+        )
+        if not shared:
+            self.source_embedding = Embedding(source_vocab_size, size, name="source_embedding", dtype=dtype)
+            self.softmax_embedding = Embedding(target_vocab_size, size, name="softmax_embedding", dtype=dtype)
+        positions = hparams.pos, size, hparams.max_positions
+        self.source_positions = Positions(*positions, name="source_positions", dtype=dtype)
+        self.target_positions = Positions(*positions, name="target_positions", dtype=dtype)
         self.target_space = None
         if hparams.use_target_space_embedding:
             self.target_space = self.add_weight(name="target_space", shape=(hparams.hidden_size,), initializer="zeros")
         rate = hparams.layer_prepostprocess_dropout
-        self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=self.dtype_policy)
+        self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
         self.encoder_layers = [
-            EncoderLayer(hparams, name=f"encoder_{i}", dtype=self.dtype_policy) for i in range(hparams.encoder_layers)
+            EncoderLayer(hparams, name=f"encoder_{i}", dtype=dtype) for i in range(hparams.encoder_layers)
         ]
         self.decoder_layers = [
-            DecoderLayer(hparams, name=f"decoder_{i}", dtype=self.dtype_policy) for i in range(hparams.decoder_layers)
+            DecoderLayer(hparams, name=f"decoder_{i}", dtype=dtype) for i in range(hparams.decoder_layers)
         ]
         self.encoder_norm = self.decoder_norm = None
         if hparams.pre_norm:  # the sum that leaves the last layer has not been normalised
-            self.encoder_norm = self._norm("encoder_norm")
-            self.decoder_norm = self._norm("decoder_norm")
+            norm, epsilon = keras.layers.LayerNormalization, hparams.norm_epsilon
+            self.encoder_norm = norm(epsilon=epsilon, name="encoder_norm", dtype=dtype)
+            self.decoder_norm = norm(epsilon=epsilon, name="decoder_norm", dtype=dtype)
 
     @property
     def max_positions(self) -> int | None:
@@ -112,7 +115,7 @@ class Transformer(keras.Model):
 
     def encode(self, inputs: Tensor, seed: Tensor | None = None, record: Record | None = None) -> tuple[Tensor, Tensor]:
         """int32 [B, S] -> the encoder's output [B, S, D], and the padding mask [B, 1, 1, S]."""
-        bias = padding_bias(inputs)
+        bias = padding_mask(inputs)
         x = self.source_embedding(inputs)  # [B, S, D]
         if self.target_space is not None:
             x = x + ops.cast(self.target_space, x.dtype)
@@ -133,7 +136,7 @@ class Transformer(keras.Model):
         x = self.target_embedding(targets)  # [B, T, D]
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # shifted right: position t sees the tokens before t
         x = self.embedding_dropout(self.target_positions(x), seed=fold(seed, DECODER_SEED))
-        bias = causal_bias(ops.shape(x)[1])
+        bias = causal_mask(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
             x = layer(x, bias, memory, memory_bias, seed=fold(seed, DECODER_SEED + 10 * (i + 1)), record=record)
         return self._logits(x)
@@ -205,13 +208,6 @@ class Transformer(keras.Model):
 
     def _logits(self, x: Tensor) -> Tensor:
         return self.softmax_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))
-
-    def _positions(self, name: str) -> Positions:
-        hparams = self.hparams
-        return Positions(hparams.pos, hparams.hidden_size, hparams.max_positions, name=name, dtype=self.dtype_policy)
-
-    def _norm(self, name: str) -> keras.layers.LayerNormalization:
-        return keras.layers.LayerNormalization(epsilon=self.hparams.norm_epsilon, name=name, dtype=self.dtype_policy)
 
 
 def build_transformer(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> Transformer:

@@ -12,15 +12,12 @@ from keras import ops
 
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
-from t2tlite.layers.dropout import fold
-from t2tlite.layers.feed_forward import FeedForward
-from t2tlite.layers.sublayer import Residual
+from t2tlite.layers.sublayer import FeedForward, Residual, fold
 from t2tlite.types import Config, LayerCache, Tensor
 
 
-@keras.saving.register_keras_serializable("t2tlite")
-class EncoderLayer(keras.layers.Layer):
-    """Self-attention, then feed-forward (Figure 1, left).
+class TransformerLayer(keras.layers.Layer):
+    """What both layers share: they are made from HParams.
 
     Args:
         hparams: the model's shape.
@@ -29,10 +26,32 @@ class EncoderLayer(keras.layers.Layer):
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
         self.hparams = hparams
-        self.self_attention = _attention(hparams, "self_attention", self.dtype_policy)
-        self.self_attention_residual = _residual(hparams, "self_attention_residual", self.dtype_policy)
-        self.feed_forward = _feed_forward(hparams, self.dtype_policy)
-        self.feed_forward_residual = _residual(hparams, "feed_forward_residual", self.dtype_policy)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "hparams": dataclasses.asdict(self.hparams)}
+
+    @classmethod
+    def from_config(cls, config: Config) -> TransformerLayer:
+        return super().from_config({**config, "hparams": HParams(**config["hparams"])})
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class EncoderLayer(TransformerLayer):
+    """Self-attention, then feed-forward (Figure 1, left)."""
+
+    def __init__(self, hparams: HParams, **kwargs: object) -> None:
+        super().__init__(hparams, **kwargs)
+        dtype = self.dtype_policy
+        self.self_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
+        )
+        self.self_attention_residual = Residual(
+            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
+        )
+        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
+        self.feed_forward_residual = Residual(
+            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
+        )
 
     def call(self, x: Tensor, bias: Tensor, seed: Tensor | None = None, record: Record | None = None) -> Tensor:
         """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` receives the attention weights."""
@@ -46,31 +65,30 @@ class EncoderLayer(keras.layers.Layer):
         x = self.self_attention_residual(x, sublayer=self_attention, seed=fold(seed, 3))
         return self.feed_forward_residual(x, sublayer=feed_forward, seed=fold(seed, 4))
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "hparams": dataclasses.asdict(self.hparams)}
-
-    @classmethod
-    def from_config(cls, config: Config) -> EncoderLayer:
-        return super().from_config({**config, "hparams": HParams(**config["hparams"])})
-
 
 @keras.saving.register_keras_serializable("t2tlite")
-class DecoderLayer(keras.layers.Layer):
-    """Causal self-attention, attention to the encoder's output, then feed-forward (Figure 1, right).
-
-    Args:
-        hparams: the model's shape.
-    """
+class DecoderLayer(TransformerLayer):
+    """Causal self-attention, attention to the encoder's output, then feed-forward (Figure 1, right)."""
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
-        super().__init__(autocast=False, **kwargs)
-        self.hparams = hparams
-        self.self_attention = _attention(hparams, "self_attention", self.dtype_policy)
-        self.self_attention_residual = _residual(hparams, "self_attention_residual", self.dtype_policy)
-        self.cross_attention = _attention(hparams, "cross_attention", self.dtype_policy)
-        self.cross_attention_residual = _residual(hparams, "cross_attention_residual", self.dtype_policy)
-        self.feed_forward = _feed_forward(hparams, self.dtype_policy)
-        self.feed_forward_residual = _residual(hparams, "feed_forward_residual", self.dtype_policy)
+        super().__init__(hparams, **kwargs)
+        dtype = self.dtype_policy
+        self.self_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
+        )
+        self.self_attention_residual = Residual(
+            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
+        )
+        self.cross_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="cross_attention", dtype=self.dtype_policy
+        )
+        self.cross_attention_residual = Residual(
+            **hparams.residual_arguments, name="cross_attention_residual", dtype=self.dtype_policy
+        )
+        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
+        self.feed_forward_residual = Residual(
+            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
+        )
 
     def call(
         self,
@@ -140,35 +158,6 @@ class DecoderLayer(keras.layers.Layer):
         x = self.self_attention_residual(x, sublayer=self_attention)
         x = self.cross_attention_residual(x, sublayer=cross_attention)
         return self.feed_forward_residual(x, sublayer=self.feed_forward), cache
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "hparams": dataclasses.asdict(self.hparams)}
-
-    @classmethod
-    def from_config(cls, config: Config) -> DecoderLayer:
-        return super().from_config({**config, "hparams": HParams(**config["hparams"])})
-
-
-def _attention(hparams: HParams, name: str, dtype: keras.DTypePolicy) -> MultiHeadAttention:
-    return MultiHeadAttention(
-        hparams.hidden_size,
-        hparams.num_heads,
-        hparams.key_channels,
-        hparams.value_channels,
-        hparams.attention_dropout,
-        name=name,
-        dtype=dtype,
-    )
-
-
-def _feed_forward(hparams: HParams, dtype: keras.DTypePolicy) -> FeedForward:
-    return FeedForward(hparams.hidden_size, hparams.filter_size, hparams.relu_dropout, name="feed_forward", dtype=dtype)
-
-
-def _residual(hparams: HParams, name: str, dtype: keras.DTypePolicy) -> Residual:
-    return Residual(
-        hparams.layer_prepostprocess_dropout, hparams.pre_norm, hparams.norm_epsilon, name=name, dtype=dtype
-    )
 
 
 def _merge_slots(cache: Tensor) -> Tensor:

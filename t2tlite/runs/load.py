@@ -29,7 +29,7 @@ def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translat
     encoders = folder.encoders()
     model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
     restore_weights(model, checkpoint)
-    return Translator(model, encoders, hparams, manifest, checkpoint)
+    return Translator(model, encoders, manifest, hparams.jit_compile, checkpoint)
 
 
 def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:

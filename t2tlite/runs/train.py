@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-from collections.abc import Callable, Sequence
 
 import keras
 import numpy as np
@@ -74,10 +73,10 @@ def train_run(
     folder.write_flags(options.command)
     folder.write_environment(_environment(strategy))
     tf.keras.utils.set_random_seed(config.random_seed)
-    sizes = dataset.manifest.vocabulary_sizes
+    sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
+    flops = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
     with strategy.scope():
         model = build_transformer(hparams, *sizes)
-    lengths = dataset.manifest.split("train").mean_lengths
     job = TrainingJob(
         strategy,
         model,
@@ -85,18 +84,12 @@ def train_run(
         train_store=dataset.store("train"),
         dev_store=dataset.store("dev"),
         run=folder,
-        flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
+        flops_per_token=flops,
         warm_start=warm_start,
     )
-    # no XLA for samples: compiling the search costs more than it gains for six sentences
-    plain = dataclasses.replace(hparams, jit_compile=False)
-    hooks = Hooks(
-        score=_dev_score(Translator(model, dataset.encoders, hparams, dataset.manifest), dataset)
-        if options.eval_bleu
-        else None,
-        samples=_dev_samples(Translator(model, dataset.encoders, plain, dataset.manifest), dataset),
-    )
-    return train(job, config, hooks)
+    scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+    sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    return train(job, config, _hooks(scorer, sampler, dataset, options.eval_bleu))
 
 
 def warm_start_hparams(path: str) -> HParams:
@@ -165,30 +158,28 @@ def _warm_start(path: str, dataset: Dataset) -> str:
     return find_checkpoint(RunFolder(path).path, path)
 
 
-def _dev_score(translator: Translator, dataset: Dataset) -> Callable[[], Score]:
-    """A function that decodes dev as the problem is decoded, and scores it."""
-    store, options = dataset.store("dev"), translator.options()
+def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool) -> Hooks:
+    """What is done at an evaluation: decoding and scoring dev if asked, and decoding some sentences of it greedily."""
+    store = dataset.store("dev")
     sources, references = store.source_text(), store.target_text()
-    translator.check_lengths(sources)  # known before training, not at its first evaluation
-    return lambda: translator.decode_and_score(sources, references, options).score
-
-
-def _dev_samples(translator: Translator, dataset: Dataset) -> Callable[[], Sequence[Sample]]:
-    """A function that decodes some sentences of dev greedily and returns (source, output, reference) of each."""
-    store, options = dataset.store("dev"), translator.options(beam_size=1)
-    fitting = np.flatnonzero(store.source_lengths <= translator.max_source_tokens)
+    if with_score:
+        scorer.check_lengths(sources)  # an error before training, not at its first evaluation
+    fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
     chosen = fitting[np.arange(SAMPLES) * len(fitting) // SAMPLES] if len(fitting) > SAMPLES else fitting
 
+    def score() -> Score:
+        return scorer.decode_and_score(sources, references, scorer.options()).score
+
     def samples() -> list[Sample]:
-        sources, references = store.source_text(), store.target_text()
-        found = translator.decode([sources[i] for i in chosen], options)
-        reference = translator.task_under(options).reference
+        greedy = sampler.options(beam_size=1)
+        found = sampler.decode([sources[i] for i in chosen], greedy)
+        reference = sampler.task_under(greedy).reference
         return [
             (sources[i], outputs[0].text, reference(sources[i], references[i]))
             for i, outputs in zip(chosen, found, strict=True)
         ]
 
-    return samples
+    return Hooks(score if with_score else None, samples)
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:

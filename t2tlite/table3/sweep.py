@@ -26,7 +26,7 @@ from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.load import load
-from t2tlite.runs.records import RunCost
+from t2tlite.runs.records import NO_COST
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.runs.train import RunOptions, train_run
 from t2tlite.table3.rows import ROWS, Row
@@ -99,7 +99,7 @@ class Sweep:
         options = RunOptions(command=self.command + "\n")
         evaluation = train_run(self.dataset, hparams, run, config, self.strategy, options)
         forget_models()
-        cost = (run.costs() or [RunCost()])[-1]
+        cost = (run.costs() or [NO_COST])[-1]
         score, parameters = _score_dev(run, self.dataset)
         result = Result(
             row=row.name,

@@ -15,7 +15,7 @@ from typing import Any
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.files.atomic_file import atomic_file, write_text
-from t2tlite.files.records import as_json, read_record, write_record
+from t2tlite.files.records import read_record, write_record
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.table3.rows import Row
 
@@ -169,7 +169,7 @@ class Table:
                 "settings": settings(row.apply(self.base)),
                 "paper": {"parameters_millions": row.parameters, "perplexity": row.perplexity, "bleu": row.bleu},
                 **{f"mean_{name}": mean(results, name) if results else None for name in names},
-                "results": [as_json(result) for result in results],
+                "results": [dataclasses.asdict(result) for result in results],
             }
             for row, results in self.rows.items()
         ]

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from t2tlite.tasks.task import Candidate, Output, Score, Task
 from t2tlite.tasks.translation import Translation
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.restore import Restored, restore, t2t_restore, tree_word
+from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
+from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import Tree, format_tree
 
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
@@ -21,7 +22,7 @@ class Parse(NamedTuple):
 
     tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
     score: float  # log-probability / length penalty
-    repairs: Counter[str]  # what had to be done to make a tree of the sequence (trees/restore.py); empty for most
+    repairs: Counter[str]  # of the sequence (trees/restore.py); empty for most
     sequence: str  # as it was decoded
 
     @property
@@ -35,10 +36,10 @@ class ParsingTask(Task):
     """Sentences to trees.
 
     Attributes:
-        linearisation: how the problem writes its trees (`ParsingProblem.linearisation`).
+        linearisation: how the problem writes its trees.
     """
 
-    linearisation: str = "normalised"
+    linearisation: Linearisation = NORMALISED
 
     name = "parsing"
     outputs = "trees"
@@ -47,7 +48,7 @@ class ParsingTask(Task):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Task:
         """The task of a parsing problem; a problem of the user's may have no option `linearisation`."""
-        return cls(options.get("linearisation", "normalised"))
+        return cls(find_linearisation(options.get("linearisation", NORMALISED.name)))
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
@@ -58,57 +59,32 @@ class ParsingTask(Task):
         return beam_size
 
     def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
-        """Parses, those first whose words and tags are most nearly the sentence's, by score among equals."""
+        """Parses: those first whose words and tags differ least from the sentence's, by score among equals.
+
+        A sequence that leaves words out is often more probable than one with all of them.
+        """
         words = source.split()
         if not words:
             return [Parse(None, one.score, Counter(), one.text) for one in hypotheses[:wanted]]
-        ranked = self.rank([one.text for one in hypotheses], words, wanted)
-        return [Parse(made.tree, hypotheses[i].score, made.repairs, hypotheses[i].text) for i, made in ranked]
-
-    def rank(self, sequences: Sequence[str], words: Sequence[str], wanted: int = 1) -> list[tuple[int, Restored]]:
-        """The trees of a sentence's decoded sequences, those first whose words and tags are most nearly the sentence's.
-
-        A sequence that leaves words out is often more probable than one with all of them.
-
-        Args:
-            sequences: as decoded, the most probable one first; that order stays among equals.
-            words: of the sentence; at least one.
-            wanted: how many to return at most.
-
-        Returns:
-            (place in `sequences`, tree) of each.
-        """
-        trees: list[tuple[int, Restored]] = []
-        fitting = 0
-        for number, sequence in enumerate(sequences):
-            trees.append((number, self.tree(sequence, words)))
-            fitting += not trees[-1][1].misaligned
-            if fitting == wanted:  # none of the rest comes before these, and making trees takes time
-                break
-        return sorted(trees, key=lambda tree: tree[1].misaligned)[:wanted]
-
-    def tree(self, sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
-        """The tree of a linearised sequence over the given words; `trees.restore.restore` states the rules.
-
-        Args:
-            sequence: as decoded.
-            words: of the sentence; at least one.
-            fit_tags: correct tags of punctuation; False for gold trees.
-        """
-        if self.linearisation == "t2t":
-            return t2t_restore(sequence, words, fit_tags)
-        return restore(sequence, words, fit_tags, "words" if self.linearisation == "words" else "normalised")
+        parses: list[tuple[int, Parse]] = []
+        for text, score in hypotheses:
+            restored = self.linearisation.read(text, words)
+            parses.append((restored.misaligned, Parse(restored.tree, score, restored.repairs, text)))
+            if sum(not misaligned for misaligned, _ in parses) == wanted:
+                break  # no later hypothesis is better than these, and restoring trees takes time
+        return [parse for _, parse in sorted(parses, key=lambda pair: pair[0])[:wanted]]
 
     def reference(self, source: str, reference: str) -> str:
         """The gold tree in brackets."""
-        return format_tree(self.tree(reference, source.split(), fit_tags=False).tree)
+        return format_tree(self.linearisation.read(reference, source.split(), fit_tags=False).tree)
 
     def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
         """Labelled bracketing scores of the trees, as EVALB computes them; no source may be blank."""
         words = [source.split() for source in sources]
-        rows = zip(references, sequences, words, strict=True)
-        trees = [(self.tree(r, w, fit_tags=False).tree, self.tree(s, w).tree) for r, s, w in rows]
-        score, _ = evalb([gold for gold, _ in trees], [predicted for _, predicted in trees])
+        read = self.linearisation.read
+        gold = [read(text, w, fit_tags=False).tree for text, w in zip(references, words, strict=True)]
+        predicted = [read(text, w).tree for text, w in zip(sequences, words, strict=True)]
+        score, _ = evalb(gold, predicted)
         scores = {
             "F1": score.f1,
             "recall": score.recall,
@@ -116,7 +92,7 @@ class ParsingTask(Task):
             "complete match": score.complete_match,
             "unscored sentences": score.errors + score.skipped,
         }
-        if self.linearisation in ("tags", "t2t"):  # otherwise nearly all tags are XX
+        if self.linearisation.has_tags:  # otherwise nearly all tags are XX
             scores["tagging accuracy"] = score.tagging_accuracy
         return Score("F1", scores, EVALB_SIGNATURE)
 

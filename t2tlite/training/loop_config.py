@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 
-def _flag(default: int, text: str, least: int = 0) -> int:
+def _flag(default: Any, text: str, least: int = 0) -> Any:
     """A field whose flag has this help text, and whose value is at least `least`."""
     return dataclasses.field(default=default, metadata={"help": text, "least": least})
 
@@ -14,7 +15,9 @@ def _flag(default: int, text: str, least: int = 0) -> int:
 class LoopConfig:
     """The training loop's settings."""
 
-    train_steps: int
+    train_steps: int = _flag(
+        dataclasses.MISSING, "Optimizer steps in all; by default the hparam set's train_steps.", least=1
+    )
     eval_steps: int = _flag(0, "Batches in each evaluation on dev; 0 means all of dev.")
     local_eval_frequency: int = _flag(1000, "Steps between evaluations on dev; 0 means only at the end.")
     early_stopping_evals: int = _flag(0, "Stop after this many evaluations without a better one; 0 means never.")
@@ -24,6 +27,6 @@ class LoopConfig:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), field.metadata.get("least", 1)
+            value, least = getattr(self, field.name), field.metadata["least"]
             if value < least:
                 raise ValueError(f"{field.name} must be at least {least}. Received: {value}.")

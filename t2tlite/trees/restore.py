@@ -1,21 +1,21 @@
-"""Decoded sequences as trees again; `linearise.py` writes the sequences that a model learns from.
+"""Makes a tree over the words of a sentence from any decoded sequence.
 
-What a model decodes may be anything at all: `restore` makes a tree over the sentence's words of it by fixed rules, and
-counts each repair. In long sentences models lose count and write a tag too few or too many; aligning tags and words
-keeps that local.
+A model may decode anything: `restore` makes a tree of it by fixed rules, and counts each repair. In long sentences
+models lose count and write a tag too few or too many; the alignment of tags and words keeps the harm local.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from t2tlite.trees.linearise import CLOSE, NORMALISED_TAG, OPEN, PUNCTUATION_TAGS, TAG, Event
-from t2tlite.trees.tree import EMPTY_TAG, ROOT, Tree
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
 
+NORMALISED_TAG = "XX"
+# Tags whose words EVALB leaves out of the score under COLLINS.prm. They stay, or the trees could not be scored.
+PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
 # The tag of words that are punctuation in every sentence. Apostrophe and hyphen are not: ' closes a quotation or is a
 # possessive (POS), - is a dash or joins two words (HYPH).
 PUNCTUATION_WORDS = {
@@ -25,23 +25,18 @@ PUNCTUATION_WORDS = {
     **dict.fromkeys(["``", "\u201c"], "``"),
     **dict.fromkeys(["''", '"', "\u201d"], "''"),
 }
-SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also right for such a word, for one NNS for the " of 5 inches
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also right for such a word, such as NNS for the " of 5 inches
 
-NO_TAG = ""  # label of a TAG event where a tag is probably missing
-PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+")
+Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
+NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
 
 @dataclasses.dataclass(frozen=True)
 class Restored:
-    """A tree made from a decoded sequence.
+    """A tree made from a decoded sequence."""
 
-    Attributes:
-        tree: a tree over exactly the sentence's words, under TOP.
-        repairs: how often each rule of `restore` was needed; empty where the sequence was a tree over the words.
-    """
-
-    tree: Tree
-    repairs: Counter[str]
+    tree: Tree  # over exactly the sentence's words, under TOP
+    repairs: Counter[str]  # how often each rule of `restore` was applied; empty if the sequence was such a tree
 
     @property
     def misaligned(self) -> int:
@@ -49,67 +44,97 @@ class Restored:
         return sum(self.repairs[name] for name in ("missing_tag", "surplus_tag", "changed_tag", "changed_word"))
 
 
-def restore(text: str, words: Sequence[str], fit_tags: bool = True, tags: str = "normalised") -> Restored:
-    """The tree that a decoded sequence stands for, over exactly the given words, under TOP.
+def restore(
+    events: Iterable[Event], words: Sequence[str], malformed: int = 0, fit_tags: bool = True, lexical: bool = False
+) -> Restored:
+    """The tree that a sequence of brackets and tags stands for, over exactly the given words, under TOP.
 
-    The text may be anything. Each token `(NP` opens a constituent, `)NP` closes it, and every other token is the tag of
-    the next word; with tags="words" it is the word itself, and what follows of tags holds of words. Where that gives no
-    tree, these rules apply, and `repairs` counts how often, by name.
+    A tag belongs to the next word. If the sequence is not a tree, these rules apply, and `repairs` counts them by name.
 
     First the brackets:
 
     malformed_token: a token with brackets inside is split before each bracket (`XX)NP`); a bare bracket is dropped.
-    unmatched_closing: a closing bracket is dropped when no constituent of its label is open.
+    unmatched_closing: a closing bracket is dropped if no constituent of its label is open.
     closed_by_another: a closing bracket also closes the constituents opened inside its own, one count each.
     closed_at_end: a constituent still open at the end is closed there.
 
-    Then tags and words are aligned, both in order, at the least cost. These cost 1 each:
+    Then tags and words are aligned, both in order, at the least cost. These repairs cost 1 each:
 
     surplus_tag: a tag is dropped.
     missing_tag: a word without a tag joins the constituent of the word before it (at the start, of the word after it).
-        It costs 1/2 where a tag is probably missing: as the first word of a constituent without tags, which is its
-        place then, and at the end if the last constituent is still open or without tags. Where there is no such place
-        and no tag at all, the words lie flat under TOP.
+        It costs 1/2 where a tag is probably missing: as the first word of a constituent without tags, where the word
+        is then put, and at the end if the last constituent is still open or without tags. If there is neither such a
+        place nor any tag, the words lie flat under TOP.
     changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
-        on another word, tells that tags and words are out of step. With `fit_tags=False` no tag is evidence.
-    changed_word: with tags="words", another word than the sentence's; that costs 1 as well.
+        on another word, is evidence that tags and words are out of step. With fit_tags=False no tag is evidence.
+    changed_word: a lexical sequence has another word than the sentence.
 
-    Of alignments that cost the same, that one is taken which leaves out the tags and words farthest from punctuation
-    and the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose
-    gaps come latest. At last:
+    Of alignments with the same cost, the one is taken that leaves out the tags and words farthest from punctuation and
+    the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose gaps
+    come latest. Last:
 
     empty_constituent: a constituent without a word is removed.
 
-    `restore("(S (NP XX )NP , XX , (VP XX", ["Our", "cat", ",", "alas", ",", "left"])` is
-    `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))`, with
-    {"missing_tag": 1, "closed_at_end": 2}.
+    For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
+    `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
 
     Args:
-        text: the decoded sequence.
-        words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as treebanks have them.
-        fit_tags: False leaves all tags as they are, for sequences made of gold trees.
-        tags: as in `linearise`; only "words" makes a difference.
+        events: the brackets and tags, in any order.
+        words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as in treebanks.
+        malformed: the number of malformed tokens in the sequence.
+        fit_tags: False keeps all tags as they are, for the sequences of gold trees.
+        lexical: the tags other than punctuation are the words themselves, to which all of the above then applies.
 
     Raises:
         ValueError: there is no word, or one is empty or holds white space.
     """
-    repairs: Counter[str] = Counter()
-    events = []
-    for token in text.split():
-        pieces = PIECE.findall(token)
-        repairs["malformed_token"] += pieces != [token] or token in "()"
-        for piece in pieces:
-            if piece[0] not in "()":
-                events.append((TAG, piece))
-            elif len(piece) > 1:
-                events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
-    return _restored(events, words, repairs, fit_tags, tags == "words")
+    words = [tree_word(word) for word in words]
+    if not words:
+        raise ValueError("At least one word is required. Received: none. Leave empty sentences out.")
+    repairs = Counter(malformed_token=malformed)
+    balanced = _balanced(events, repairs)
+    if not any(kind == TAG for kind, _ in balanced):
+        balanced.insert(0, (TAG, NO_TAG))
+    places = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
+
+    def fits(tag: str, word: str) -> bool:
+        if lexical and tag not in PUNCTUATION_TAGS:
+            return tag == word
+        return not fit_tags or fitting_tag(word, tag) == tag
+
+    alignment = _aligned([balanced[place][1] for place in places], words, fits)
+
+    leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # the words at each place
+    here = next((number for number in alignment if number is not None), 0)
+    for word, number in zip(words, alignment, strict=True):
+        here = here if number is None else number
+        label = NO_TAG if number is None else balanced[places[number]][1]
+        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
+            repairs["changed_word"] += label != word
+            label = NORMALISED_TAG
+        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
+        repairs["missing_tag"] += label == NO_TAG
+        repairs["changed_tag"] += label not in (NO_TAG, tag)
+        leaves[places[here]].append(Tree(tag, (word,)))
+    repairs["surplus_tag"] = sum(balanced[place][1] != NO_TAG and place not in leaves for place in places)
+
+    stack: list[list[Tree]] = [[]]  # the children of each open constituent
+    for index, (kind, label) in enumerate(balanced):
+        if kind == OPEN:
+            stack.append([])
+        elif kind == TAG:
+            stack[-1].extend(leaves[index])
+        elif children := stack.pop():
+            stack[-1].append(Tree(label, tuple(children)))
+        else:
+            repairs["empty_constituent"] += 1
+    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)
 
 
 def fitting_tag(word: str, tag: str) -> str:
-    """The tag, or a better one where EVALB would by this tag leave out a word or count punctuation.
+    """The tag, or a better one if with this tag EVALB would leave out a word or count punctuation.
 
-    EVALB compares two trees only if the same words are left after those with certain tags have gone. So
+    EVALB compares two trees only if the same words are left after those with certain tags are removed. Therefore
     - a punctuation tag becomes XX on a word with a letter or a digit in it, and so do TOP, and -NONE- unless the word
       looks like a trace (`*T*-1`, `0`);
     - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag, unless it has a punctuation tag
@@ -122,105 +147,38 @@ def fitting_tag(word: str, tag: str) -> str:
     return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)
 
 
-def t2t_restore(tags_text: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
-    """The tree that a sequence in tensor2tensor's form stands for, by the rules of `restore`.
-
-    The form does not say which labels open a constituent and which are tags. A label is taken to open one if its
-    closing label comes later and belongs to no label in between.
-
-    Args:
-        tags_text: the decoded sequence, such as `NP DT NN /NP`.
-        words: the sentence, at least one word.
+def tree_word(word: str) -> str:
+    """A word in the form that it has in a tree, with -LRB- and -RRB- for round brackets.
 
     Raises:
-        ValueError: there is no word, or one is empty or holds white space.
+        ValueError: the word is empty or holds white space.
     """
-    repairs: Counter[str] = Counter()
-    events = []
-    to_open: Counter[str] = Counter()  # closing labels to the right without an opening one yet
-    for token in reversed(tags_text.split()):
-        closing = token.startswith("/")
-        label = re.sub(r"[()\0]", "", token[closing:])
-        repairs["malformed_token"] += not label or label != token[closing:]
-        if closing and label:
-            to_open[label] += 1
-            events.append((CLOSE, label))
-        elif to_open[label]:
-            to_open[label] -= 1
-            events.append((OPEN, label))
-        elif label:
-            events.append((TAG, label))
-    return _restored(events[::-1], words, repairs, fit_tags)
+    if not word or word.split() != [word]:
+        raise ValueError(
+            f"A word must be text without white space. Received: {word!r}. Split the sentence on white space."
+        )
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def _restored(
-    events: list[Event], words: Sequence[str], repairs: Counter[str], fit_tags: bool, lexical: bool = False
-) -> Restored:
-    """Applies the rules of `restore` to a sequence of events; `repairs` are those made so far."""
-    words = [tree_word(word) for word in words]
-    if not words:
-        raise ValueError("At least one word is required. Received: none. Leave empty sentences out.")
-    events = _balanced(events, repairs)
-    if not any(kind == TAG for kind, _ in events):
-        events.insert(0, (TAG, NO_TAG))
-    places = [index for index, (kind, _) in enumerate(events) if kind == TAG]
-
-    def fits(tag: str, word: str) -> bool:
-        if lexical and tag not in PUNCTUATION_TAGS:
-            return tag == word
-        return not fit_tags or fitting_tag(word, tag) == tag
-
-    alignment = _aligned([events[place][1] for place in places], words, fits)
-
-    leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # at each place, the words there
-    here = next((number for number in alignment if number is not None), 0)
-    for word, number in zip(words, alignment, strict=True):
-        here = here if number is None else number
-        label = NO_TAG if number is None else events[places[number]][1]
-        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
-            repairs["changed_word"] += label != word
-            label = NORMALISED_TAG
-        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
-        repairs["missing_tag"] += label == NO_TAG
-        repairs["changed_tag"] += label not in (NO_TAG, tag)
-        leaves[places[here]].append(Tree(tag, (word,)))
-    repairs["surplus_tag"] = sum(events[place][1] != NO_TAG and place not in leaves for place in places)
-
-    root: list[Tree | str] = []
-    stack = [(ROOT, root)]  # the open constituents with their children
-    for index, (kind, label) in enumerate(events):
-        if kind == OPEN:
-            stack.append((label, []))
-        elif kind == TAG:
-            stack[-1][1].extend(leaves[index])
-        else:
-            _, children = stack.pop()
-            if children:
-                stack[-1][1].append(Tree(label, tuple(children)))
-            else:
-                repairs["empty_constituent"] += 1
-    return Restored(Tree(ROOT, tuple(root)), +repairs)
-
-
-def _balanced(events: list[Event], repairs: Counter[str]) -> list[Event]:
+def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     """Events with matching brackets, and with NO_TAG in each empty constituent and at an end where some are open."""
     balanced: list[Event] = []
-    stack: list[str] = []  # the labels that are open
-    unclosed: Counter[str] = Counter()  # how often each of them is
+    stack: list[str] = []  # the labels of the open constituents
+    open_labels: Counter[str] = Counter()  # the same, counted
 
     def close() -> None:
         if balanced[-1][0] == OPEN:
             balanced.append((TAG, NO_TAG))
-        unclosed[stack[-1]] -= 1
+        open_labels[stack[-1]] -= 1
         balanced.append((CLOSE, stack.pop()))
 
     for kind, label in events:
-        if kind == OPEN:
-            stack.append(label)
-            unclosed[label] += 1
         if kind != CLOSE:
             balanced.append((kind, label))
-        elif not unclosed[label]:
+            if kind == OPEN:
+                stack.append(label)
+                open_labels[label] += 1
+        elif not open_labels[label]:
             repairs["unmatched_closing"] += 1
         else:
             while stack[-1] != label:
@@ -236,16 +194,16 @@ def _balanced(events: list[Event], repairs: Counter[str]) -> list[Event]:
 
 
 def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]) -> list[int | None]:
-    """The number of each word's tag, or None, by the costs that `restore` states; NO_TAG is dropped at no cost.
+    """The number of each word's tag, or None, by the costs that `restore` states; dropping NO_TAG costs nothing.
 
     Takes time and memory in proportion to tags times words, unless each tag fits its word.
     """
-    half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, so that these decide between equals
+    half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, which thus only decide between equals
     pair = {tag: [half if tag == NO_TAG else 2 * half * (not fits(tag, word)) for word in words] for tag in set(tags)}
     if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
         return list(range(len(words)))
-    drop = [2 * half - distance for distance in _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])]
-    drop = [0 if tag == NO_TAG else cost for tag, cost in zip(tags, drop, strict=True)]
+    distances = _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
+    drop = [0 if tag == NO_TAG else 2 * half - distance for tag, distance in zip(tags, distances, strict=True)]
     miss = [2 * half - distance for distance in _distances([word in PUNCTUATION_WORDS for word in words])]
 
     # costs[w][t]: the least cost of aligning the words from w on with the tags from t on, as in edit distance
@@ -271,18 +229,9 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
 
 
 def _distances(marks: list[bool]) -> list[int]:
-    """How many steps each place is from the nearest mark or end; 0 at a mark."""
+    """The number of steps from each place to the nearest mark or end; 0 at a mark."""
 
     def from_left(marks: list[bool]) -> list[int]:
         return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
 
     return [min(pair) for pair in zip(from_left(marks), reversed(from_left(marks[::-1])), strict=True)]
-
-
-def tree_word(word: str) -> str:
-    """A word as it stands in a tree."""
-    if not word or word.split() != [word]:
-        raise ValueError(
-            f"A word must be text without white space. Received: {word!r}. Split the sentence on white space."
-        )
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")

@@ -1,4 +1,4 @@
-"""Vocabulary files of either kind: which there are, how they are opened, and what manifests record of them."""
+"""Vocabulary files of both kinds: opening them, and what manifests record of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from pathlib import Path
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
-TextEncoder = SentencePieceEncoder | SubwordEncoder
-ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # kind of vocabulary -> ending of its file's name
+ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> ending of its file's name
+ENCODERS: dict[str, type[SentencePieceEncoder | SubwordEncoder]] = {
+    "sentencepiece": SentencePieceEncoder,
+    "subwords": SubwordEncoder,
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -25,23 +29,15 @@ class VocabularyEntry:
 
     @classmethod
     def of(cls, path: Path, name: str = "") -> VocabularyEntry:
-        """The entry of a vocabulary file, under another name where one is given.
-
-        Raises:
-            ValueError: the file is damaged.
-        """
+        """The entry of a vocabulary file, under its own name or another. Raises as `open_encoder`."""
         name = name or path.name
         kind = vocabulary_type(name)
-        encoder = OPENERS[kind](path)
-        return cls(file=name, type=kind, size=encoder.vocab_size, bytes=path.stat().st_size, sha256=file_sha256(path))
+        size = ENCODERS[kind](path).vocab_size
+        return cls(file=name, type=kind, size=size, bytes=path.stat().st_size, sha256=file_sha256(path))
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """ "sentencepiece" or "subwords", by the ending of a file's name.
-
-    Raises:
-        ValueError: it has another ending.
-    """
+    """The type of a vocabulary by its file name: "sentencepiece", "subwords", or else a ValueError."""
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
             return kind
@@ -50,25 +46,12 @@ def vocabulary_type(path: str | Path) -> str:
     )
 
 
-OPENERS: dict[str, type[TextEncoder]] = {"sentencepiece": SentencePieceEncoder, "subwords": SubwordEncoder}
-
-
 def open_encoder(path: str | Path) -> TextEncoder:
-    """The encoder for a vocabulary file.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: no encoder reads such a file, or it is damaged.
-    """
-    return OPENERS[vocabulary_type(path)](path)
+    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it cannot be read."""
+    return ENCODERS[vocabulary_type(path)](path)
 
 
 def open_encoders(folder: Path, source: VocabularyEntry, target: VocabularyEntry) -> tuple[TextEncoder, TextEncoder]:
-    """The encoders of source and target; the same object where they share a vocabulary.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file is damaged.
-    """
+    """The encoders of source and target; one object for both if they share a vocabulary. Raises as `open_encoder`."""
     encoder = open_encoder(folder / source.file)
     return encoder, encoder if target == source else open_encoder(folder / target.file)

@@ -1,8 +1,8 @@
-"""Learns a subword vocabulary as tensor2tensor's SubwordTextEncoder does: the same text, the same file.
+"""Learns a subword vocabulary as tensor2tensor's SubwordTextEncoder does: the same text gives the same file.
 
-Four times over, every token is cut with the vocabulary so far, and what may become a subtoken is any string that begins
-where a subtoken of this cut begins. Frequent ones are taken, long before short. How frequent they must be is
-searched for, so that the vocabulary gets about the size asked for.
+In each of four iterations, every token is split with the vocabulary so far, and any string that begins where a subtoken
+of this split begins is a candidate. Frequent candidates become subtokens, long ones before short ones. The minimum
+count that makes a candidate frequent is searched for, so that the vocabulary has about the requested size.
 """
 
 from __future__ import annotations
@@ -12,39 +12,36 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.vocabularies.sentencepiece_encoder import check_unicode
 from t2tlite.vocabularies.subword_encoder import (
-    EOS_MARKS,
+    EOS_SUBTOKENS,
     ESCAPE_CHARACTERS,
-    PAD_MARKS,
+    PAD_SUBTOKENS,
     escape,
     longest_matches,
     tokenize,
 )
+from t2tlite.vocabularies.text_encoder import check_unicode
 
-RESERVED = PAD_MARKS[0], EOS_MARKS[0]
-UNWRITABLE = frozenset("\n\r")  # a file of lines cannot hold them, so tokens that do are spelt with their numbers
+RESERVED = PAD_SUBTOKENS[0], EOS_SUBTOKENS[0]
+UNWRITABLE = frozenset(
+    "\n\r"
+)  # cannot be in a line of a file, so tokens that contain them are spelled with their numbers
 ITERATIONS = 4
 LARGEST_MIN_COUNT = 1000
 
 
-def build_subwords(
-    sentences: Iterable[str], target_size: int, path: str | Path, max_subtoken_length: int | None = None
-) -> None:
+def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path) -> None:
     """Learns a vocabulary of about `target_size` subtokens from `sentences` and writes it to `path`.
 
     Args:
-        sentences: plain text, read once. tensor2tensor's problems strip each line before.
-        target_size: number of ids wanted. The vocabulary has that many, give or take 1 %, if some minimum count between
-            1 and 1,000 leads to it; otherwise what the search finds nearest. Small text gives fewer.
-        path: the vocabulary file; appears whole or not at all.
-        max_subtoken_length: learned subtokens are shorter than this many characters, as in tensor2tensor. Sets a bound
-            to the work where text has long tokens, such as Chinese clauses.
+        sentences: plain text, read once. tensor2tensor's problems strip each line first.
+        target_size: the requested number of ids. The vocabulary is within 1 % of it if a minimum count between 1 and
+            1,000 leads to such a size; otherwise it is the nearest that the search finds. Small text gives fewer.
+        path: the vocabulary file, written atomically.
 
     Raises:
-        ValueError: there is no text, `target_size` is less than the marks and the text's characters need,
-            `max_subtoken_length` is less than 2, or a sentence holds a lone surrogate.
-        OSError: the file cannot be written.
+        ValueError: there is no text, `target_size` is less than the special tokens and the text's characters need, or
+            a sentence contains a lone surrogate.
     """
     token_counts = count_tokens(sentences)
     if not token_counts:
@@ -52,20 +49,17 @@ def build_subwords(
     smallest = len(RESERVED) + len(alphabet_of(token_counts))
     if target_size < smallest:
         raise ValueError(
-            f"target_size must be at least {smallest} for this text: {len(RESERVED)} ids are marks, and each character "
-            f"needs one. Received: {target_size}. Raise target_size; the vocabulary then has about that many subtokens."
+            f"target_size must be at least {smallest} for this text: {len(RESERVED)} ids are special tokens, and each "
+            f"character needs one. Received: {target_size}. Raise target_size; the vocabulary then has about that many "
+            "subtokens."
         )
-    subtokens = learn_to_size(token_counts, target_size, max_subtoken_length)
+    subtokens = learn_to_size(token_counts, target_size)
     with atomic_file(path) as file:
         file.write("".join(f"'{subtoken}'\n" for subtoken in subtokens).encode("utf-8"))
 
 
 def count_tokens(sentences: Iterable[str]) -> Counter[str]:
-    """How often each token occurs.
-
-    Raises:
-        ValueError: a sentence holds a lone surrogate.
-    """
+    """How often each token occurs. Raises ValueError if a sentence contains a lone surrogate."""
     counts: Counter[str] = Counter()
     for sentence in sentences:
         check_unicode(sentence)
@@ -74,21 +68,19 @@ def count_tokens(sentences: Iterable[str]) -> Counter[str]:
 
 
 def alphabet_of(tokens: Iterable[str]) -> frozenset[str]:
-    """The characters that are subtokens themselves: those of the tokens, the marks and escaping."""
+    """The characters that are subtokens themselves: those of the tokens, of the special tokens and of escapes."""
     return ESCAPE_CHARACTERS.union(*RESERVED, *tokens) - UNWRITABLE
 
 
-def learn_to_size(
-    token_counts: Mapping[str, int], target_size: int, max_subtoken_length: int | None = None
-) -> list[str]:
-    """Subtokens in the order of their ids, about `target_size` of them.
+def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str]:
+    """About `target_size` subtokens, in the order of their ids.
 
-    Bisects the minimum count as tensor2tensor does, which also settles for a vocabulary within 1 % of the target.
+    Bisects the minimum count as tensor2tensor does, which also accepts a vocabulary within 1 % of the target.
     """
 
     def bisect(smallest: int, largest: int) -> list[str]:
         min_count = (smallest + largest) // 2
-        subtokens = learn_subtokens(token_counts, min_count, max_subtoken_length)
+        subtokens = learn_subtokens(token_counts, min_count)
         distance = abs(len(subtokens) - target_size)
         if distance * 100 < target_size or smallest >= largest or min_count < 2:
             return subtokens
@@ -101,49 +93,32 @@ def learn_to_size(
     return bisect(1, LARGEST_MIN_COUNT)
 
 
-def learn_subtokens(
-    token_counts: Mapping[str, int], min_count: int, max_subtoken_length: int | None = None
-) -> list[str]:
-    """Subtokens in the order of their ids: the marks, then the most frequent first.
+def learn_subtokens(token_counts: Mapping[str, int], min_count: int) -> list[str]:
+    """Subtokens in the order of their ids: the special tokens, then the most frequent first.
 
     Args:
         token_counts: how often each token occurs.
-        min_count: a string is taken if it occurs at least this often outside of longer ones that are taken.
-        max_subtoken_length: learned subtokens are shorter than this many characters.
-
-    Raises:
-        ValueError: `min_count` is less than 1, or `max_subtoken_length` less than 2.
+        min_count: at least 1. A string becomes a subtoken if it occurs at least this often outside of longer subtokens.
     """
-    if min_count < 1:
-        raise ValueError(f"min_count must be at least 1. Received: {min_count}.")
-    if max_subtoken_length is not None and max_subtoken_length < 2:
-        raise ValueError(
-            "max_subtoken_length must be at least 2, since subtokens are shorter than it. Received: "
-            f"{max_subtoken_length}. Raise it, or give none."
-        )
     alphabet = alphabet_of(token_counts)
     escaped_counts = [(escape(token, alphabet), count) for token, count in token_counts.items()]
-    longest = None if max_subtoken_length is None else max_subtoken_length - 1
     subtokens = list(alphabet)
     for _ in range(ITERATIONS):
-        rests = _count_rests(escaped_counts, subtokens, longest)
-        counts = dict.fromkeys(alphabet, 0) | _frequent_prefixes(rests, min_count)
+        counts = dict.fromkeys(alphabet, 0) | _frequent_prefixes(_count_rests(escaped_counts, subtokens), min_count)
         ranked = sorted(((count, subtoken) for subtoken, count in counts.items()), reverse=True)
         subtokens = [*RESERVED, *(subtoken for _, subtoken in ranked)]
     return subtokens
 
 
-def _count_rests(
-    escaped_counts: Iterable[tuple[str, int]], subtokens: Iterable[str], longest: int | None
-) -> dict[str, int]:
-    """Cuts every token; what is left of it where a subtoken begins, up to `longest` characters -> how often."""
+def _count_rests(escaped_counts: Iterable[tuple[str, int]], subtokens: Iterable[str]) -> dict[str, int]:
+    """Splits every token into subtokens and counts the rests: what remains of a token from each subtoken on."""
     known = frozenset(subtokens)
     longest_known = max(map(len, known))
     rests: dict[str, int] = defaultdict(int)
     for escaped, count in escaped_counts:
         start = 0
         for subtoken in longest_matches(escaped, known, longest_known):
-            rests[escaped[start:] if longest is None else escaped[start : start + longest]] += count
+            rests[escaped[start:]] += count
             start += len(subtoken)
     return rests
 
@@ -151,9 +126,8 @@ def _count_rests(
 def _frequent_prefixes(rests: Mapping[str, int], min_count: int) -> dict[str, int]:
     """Prefixes that occur at least `min_count` times outside of longer such prefixes, and all single characters.
 
-    tensor2tensor counts every prefix, and subtracts the count of each it takes from those of its own prefixes. The
-    same counts result, sooner, if a string that is too rare hands its count on to the string that is one character
-    shorter.
+    tensor2tensor counts every prefix, and subtracts the count of each subtoken from those of its own prefixes. Adding
+    the count of a string that is too rare to that of the string one character shorter gives the same counts, sooner.
     """
     by_length: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for rest, count in rests.items():

@@ -8,7 +8,8 @@ import io
 import json
 import re
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -16,9 +17,10 @@ import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.problems import grammar
-from t2tlite.tasks.outputs import OutputScore
-from t2tlite.training import trainer
+from t2tlite.runs.records import BestCheckpoint
+from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.loop import _Loop
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
@@ -77,7 +79,7 @@ def model(made):
 @pytest.fixture
 def loaded(model, monkeypatch):
     """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
-    monkeypatch.setattr("t2tlite.runs.load", lambda *_: model)
+    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
 
 
 def decode(run, *flags):
@@ -238,25 +240,23 @@ def test_f1_of_dev_while_training(made, loaded, tmp_path):
 
 def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
     class Checkpoints:
-        figures: ClassVar[dict[str, float]] = {}
+        best: BestCheckpoint | None = None
 
-        def best(self):
-            return self.figures
-
-        def save_best(self, step, figures):
-            self.figures = {"step": step, **figures}
+        def save_best(self, best):
+            self.best = best
 
     checkpoints = Checkpoints()
     for step, loss, f1, better in ((1, 3.0, 20.0, True), (2, 4.0, 40.0, True), (3, 2.0, 30.0, False)):
-        score = OutputScore("F1", {"F1": f1}, "EVALB")
-        assert trainer._keep_if_best(checkpoints, step, Evaluation(loss, 0.5, 10), score) == better
-    assert (checkpoints.figures["step"], checkpoints.figures["f1"]) == (2, 40.0)
+        state = SimpleNamespace(checkpoints=checkpoints, step=step)
+        score = Score("F1", {"F1": f1}, "EVALB")
+        assert _Loop._keep_if_best(state, Evaluation(loss, 0.5, 10), score) == better
+    assert (checkpoints.best.step, checkpoints.best.metrics["f1"]) == (2, 40.0)
 
 
 # other ways to write trees, and the other direction
 
 
-@pytest.mark.parametrize("linearisation", ["t2t", "words"])
+@pytest.mark.parametrize("linearisation", ["words", pytest.param("t2t", marks=pytest.mark.slow)])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing", f"--hparams={UNLEARNED}", "--train_steps=2", *generated(linearisation, 1500)]
@@ -271,6 +271,7 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     assert shown_gold == gold[0] if linearisation == "t2t" else shown_gold.words() == gold[0].words()
 
 
+@pytest.mark.slow
 def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing_rev", f"--hparams={UNLEARNED}", "--train_steps=2"]
@@ -281,6 +282,6 @@ def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     assert re.search(r"^source +\(S \(", shown, re.MULTILINE)
     assert re.search(r"^reference +\w+ ", shown, re.MULTILINE)
     model = t2tlite.load(run)
-    assert not model.is_parser
+    assert (model.task.name, model.task.outputs) == ("translation", "translations")
     with pytest.raises(ValueError, match=r"a parsing problem parses\. Received: one of grammar_parsing_rev\. Use tran"):
         model.parse(["A bird was not sick ."])

@@ -88,7 +88,7 @@ def test_every_reason_is_told():
         "  ffn_layer='sru': must be 'dense_relu_dense' or 'conv_hidden_relu'.",
         "  norm_type='batch': must be 'layer'.",
         "  learning_rate='fast': must be a number.",
-        "t2tlite cannot take this model over; use it with tensor2tensor.",
+        "t2tlite cannot import this model; use it with tensor2tensor.",
     ]
 
 

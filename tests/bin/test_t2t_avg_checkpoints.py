@@ -47,7 +47,7 @@ def test_not_as_many_checkpoints(run, capsys, n):
 
 def test_no_run(tmp_path, capsys):
     assert t2t_avg_checkpoints.main([]) == 1
-    assert "--output_dir must be given." in capsys.readouterr().err
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
     assert "--output_dir must be the folder of a run that t2t-trainer made." in capsys.readouterr().err
 

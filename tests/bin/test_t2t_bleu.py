@@ -24,6 +24,23 @@ def files(tmp_path: Path):
     return write
 
 
+def test_prints_sacrebleus_score_with_its_signature(fixtures, capsys):
+    folder = fixtures / "bleu"
+    argv = [f"--translation={folder}/grammar_ende.hyp", f"--reference={folder}/grammar_ende.ref"]
+    assert t2t_bleu.main(argv) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert " = 55.88 " in out  # these three as in expected.json
+    assert out.count("\n") == 1
+    assert t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "case:lc" in first
+    assert " = 64.62 " in first
+    assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's figures|")
+    assert t2t_bleu.main([*argv, "--compound_split"]) == 0
+    assert " = 55.97 83.2/62.8/49.4/39.3 " in capsys.readouterr().out.splitlines()[1]
+
+
 def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     folder = shared / "data" / "bleu"
     argv = [f"--translation={folder}/newstest2017.uedin-nmt.4722.en-de.txt", f"--reference={folder}/reference.txt"]
@@ -38,7 +55,7 @@ def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     assert "case:lc" in first
     assert "tok:intl" in first
     assert " = 29.14 " in first  # tensor2tensor's uncased figure
-    assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's figures|")
+    assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
     assert " = 28.47 59.9/34.1/22.0/14.6 " in second  # get_ende_bleu.sh
     assert "hyp_len = 64499 ref_len = 62148" in second
 

@@ -171,8 +171,8 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damage, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "--problem and --data_dir must be given"),
-        (["--problem=parallel_text"], "--data_dir must be given"),
+        ([], "--problem must be given"),
+        (["--problem=parallel_text"], "parallel_text needs files to train on and files to evaluate on."),
         (["--problem=paralel_text", "--data_dir=x"], "Did you mean 'parallel_text'"),
         (["--problem=parallel_text", "--data_dir=x", "--train_size=3"], "has no option 'train_size'"),
         (["--problm=x"], "problem"),

@@ -31,7 +31,7 @@ def model(made):
 @pytest.fixture
 def loaded(model, monkeypatch):
     """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
-    monkeypatch.setattr("t2tlite.runs.load", lambda *_: model)
+    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
 
 
 def decode(made, *more):
@@ -79,7 +79,7 @@ def test_n_best(made, model, loaded, tmp_path, capsys):
     assert len({line[1] for line in lines[1:]}) == 3
     scores = [float(line[2]) for line in lines[1:]]
     assert scores == sorted(scores, reverse=True)
-    # log-probability / ((5 + tokens) / 6) ** 0.6, the end mark a token
+    # log-probability / ((5 + tokens) / 6) ** 0.6, the EOS a token
     tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
     log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
     assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
@@ -131,7 +131,7 @@ def test_run_copied_elsewhere_and_data_gone(made, tmp_path, capsys):
     assert t2t_decoder.main([f"--output_dir={run}", "--split=test"]) == 1
     told = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in told
-    assert "Or say with --data_dir where the data of this run lies now." in told
+    assert "Or say with --data_dir where the data of this run is now." in told
 
     assert t2t_decoder.main([f"--output_dir={run}", "--split=test", f"--data_dir={made.data}"]) == 0
     assert f"translations {run}/decodes/test.120.txt" in capsys.readouterr().out
@@ -235,7 +235,7 @@ def test_refused(made, capsys, flags_given, message):
 
 def test_output_dir_that_is_no_run(made, tmp_path, capsys):
     assert t2t_decoder.main(["--split=test"]) == 1
-    assert "--output_dir must be given." in capsys.readouterr().err
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     assert t2t_decoder.main([f"--output_dir={made.run}/best", "--split=test"]) == 1
     assert f"{made.run} is one; --checkpoint_path={made.run}/best goes with it." in capsys.readouterr().err
     for folder in (tmp_path, tmp_path / "absent", made.data / "twenty_words"):  # the last has a manifest.json
@@ -279,7 +279,7 @@ def test_terminal_shows_nothing_of_tensorflow(made, tmp_path):
 def test_help_names_every_flag_and_needs_no_tensorflow():
     code = "import sys; from t2tlite.bin.t2t_decoder import main; main(['--help']); print('tensorflow' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for name in t2t_decoder.FLAGS:
+    for name, flag in flags.definitions(t2t_decoder.FLAGS).items():
         assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
-        assert flags.DEFINITIONS[name][2][:40] in shown
+        assert flag.help[:40] in shown
     assert shown.endswith("False\n")

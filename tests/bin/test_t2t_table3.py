@@ -136,6 +136,7 @@ def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
     assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
 
 
+@pytest.mark.slow
 def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, monkeypatch, capsys):
     train_run = sweep.train_run
 

@@ -1,4 +1,4 @@
-"""The command t2t-trainer: what a run holds, stopping and going on, and what it refuses."""
+"""The command t2t-trainer: what a run holds, stopping and resuming, and what it refuses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from tiny_run import SMALL, small, tensors, tiny_run, train, trainer_flags
 
-from t2tlite import runs
 from t2tlite.bin import flags, t2t_decoder, t2t_trainer
 from t2tlite.config import HParams
-from t2tlite.runs import train_run as training_run
-from t2tlite.training import trainer as trainer_module
+from t2tlite.runs import train as training_run
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training import loop
 from t2tlite.training.learning_rates import PaperSchedule
 from t2tlite.training.progress import Progress
-from t2tlite.training.run_cost import read_cost
 from t2tlite.training.train_step import StepResult
 
 
@@ -40,7 +39,7 @@ def copy(made, tmp_path):
 
 
 def events(folder):
-    """Every figure in a run's event files: name -> steps."""
+    """Every scalar in a run's event files: name -> steps."""
     steps: dict[str, list[int]] = {}
     for path in sorted(folder.glob("events.*")):
         accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
@@ -65,14 +64,14 @@ def test_run_is_self_contained(made):
     assert (manifest["problem"], manifest["reverse"]) == ("twenty_words", False)
 
 
-def test_flags_are_noted(made):
+def test_flags_are_recorded(made):
     noted = (made.run / "flags.txt").read_text().splitlines()
     assert noted[0] == "t2t-trainer"
     assert {"--problem=twenty_words", "--generate_data=True", "--local_eval_frequency=40"} <= set(noted)
     assert not [line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))]  # not given
 
 
-def test_events_have_the_figures(made):
+def test_events_have_the_metrics(made):
     steps = events(made.run)
     assert steps["train/loss"] == list(range(1, 121))
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
@@ -90,10 +89,10 @@ def test_what_is_said(made):
     cost, trained = made.stdout.splitlines()
     assert cost.startswith("Training cost: ")
     assert trained.startswith("Trained twenty_words: dev loss ")
-    assert made.stdout.endswith(f"The run lies in {made.run}.\n")
+    assert made.stdout.endswith(f"The run is in {made.run}.\n")
 
 
-def test_best_checkpoint_has_its_figures(made):
+def test_best_checkpoint_has_its_metrics(made):
     losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", made.stderr)[:3]]
     best = json.loads((made.run / "best" / "best.json").read_text())
     assert best["loss"] == pytest.approx(min(losses), abs=1e-4)
@@ -103,7 +102,7 @@ def test_best_checkpoint_has_its_figures(made):
     assert kept.keys() == tensors(made.run / "model.ckpt-120").keys()
 
 
-# stopping and going on
+# stopping and resuming
 
 
 def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path, monkeypatch, capsys):
@@ -116,19 +115,19 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path,
         assert small(made, stopped, "--train_steps=8") == 128 + signal.SIGTERM
     told = capsys.readouterr().err
     assert "SIGTERM: saving a checkpoint; once more ends at once." in told
-    assert "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command goes on from there." in told
+    assert "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in told
     assert checkpoint_names(stopped) == ["model.ckpt-5"]
 
     assert small(made, stopped, "--train_steps=8") == 0
 
-    assert "going on from step 5." in capsys.readouterr().err
+    assert "resuming from step 5." in capsys.readouterr().err
     expected, found = tensors(whole / "model.ckpt-8"), tensors(stopped / "model.ckpt-8")
     assert expected.keys() == found.keys()
     assert len([name for name in found if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
     assert events(stopped)["train/loss"] == list(range(1, 9))
-    costs = [dataclasses.asdict(read_cost(run)) for run in (whole, stopped)]
+    costs = [dataclasses.asdict(RunFolder(run).costs()[-1]) for run in (whole, stopped)]
     for name in ("step", "steps", "tokens", "flops"):
         assert costs[0][name] == pytest.approx(costs[1][name]), name
     _other_hparams_for_the_same_run(made, stopped, capsys)
@@ -161,12 +160,13 @@ def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
         signal.raise_signal(signal.SIGINT)
         return StepResult(loss=1.0, tokens=10.0, positions=12.0)
 
-    monkeypatch.setattr(trainer_module, "make_train_step", lambda *_: ctrl_c)
+    monkeypatch.setattr(loop, "make_train_step", lambda *_: ctrl_c)
     assert small(made, tmp_path / "run", "--train_steps=8") == 130
     assert "Stopped by SIGINT at step 1" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.slow
 def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
     """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal shows nothing of TensorFlow's."""
     run = tmp_path / "run"
@@ -184,7 +184,7 @@ def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
     reached = int(checkpoint_names(run)[-1].split("-")[1])
 
     assert small(made, run, f"--train_steps={reached + 1}") == 0
-    assert f"going on from step {reached:,}." in capsys.readouterr().err
+    assert f"resuming from step {reached:,}." in capsys.readouterr().err
 
 
 def test_nothing_to_do_and_the_problem_not_named(made, copy, capsys):
@@ -193,7 +193,7 @@ def test_nothing_to_do_and_the_problem_not_named(made, copy, capsys):
     told = capsys.readouterr()
     assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in told.err
     assert "Trained twenty_words: dev loss" in told.out
-    assert read_cost(copy) == read_cost(made.run)
+    assert RunFolder(copy).costs() == RunFolder(made.run).costs()
 
 
 def test_damaged_newest_checkpoint(made, copy, capsys):
@@ -267,7 +267,7 @@ def test_warm_start_with_the_hparams_of_that_run(made, tmp_path, capsys):
     assert t2t_trainer.main([*flags, "--hparams=label_smoothing=0.2"]) == 0
     told = capsys.readouterr().err
     assert f"the hparams of {made.run}, with learning_rate_constant=0.2828, so that" in told  # 0.4 / root of 2
-    ours, theirs = runs.read_hparams(tmp_path), runs.read_hparams(made.run)
+    ours, theirs = RunFolder(tmp_path).hparams(), RunFolder(made.run).hparams()
     assert ours.diff(theirs) == {"learning_rate_constant": (0.2828, 0.4), "label_smoothing": (0.2, 0.1)}
     rates = [PaperSchedule(32, 60, hparams.learning_rate_constant) for hparams in (ours, theirs)]
     assert float(rates[0](59)) == pytest.approx(float(rates[1](119)), rel=1e-3)
@@ -314,7 +314,7 @@ def test_reversed_problem_uses_the_same_data(made, tmp_path, capsys):
 def test_help_names_every_flag_and_needs_no_tensorflow():
     code = "import sys; from t2tlite.bin.t2t_trainer import main; main(['--help']); print('tensorflow' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for name in t2t_trainer.FLAGS:
+    for name, flag in flags.definitions(t2t_trainer.FLAGS).items():
         assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
-        assert flags.DEFINITIONS[name][2][:40] in shown
+        assert flag.help[:40] in shown
     assert shown.endswith("False\n")

@@ -10,7 +10,7 @@ import tensorflow as tf
 from tiny_run import small, tiny_run, train
 
 from t2tlite.bin import t2t_trainer
-from t2tlite.runs import train_run as training_run
+from t2tlite.runs import train as training_run
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,11 @@ def refused(made, tmp_path, capsys, *more, status=1):
         ("--verbosity=loud", "--verbosity must be one of debug, info, warning, error. Received: 'loud'."),
         ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
         ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder with an __init__.py. Received: absent."),
-        ("--output_dir=", "--output_dir must be given."),
+        (
+            "--output_dir=",
+            "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARA",
+        ),
+        ("--hparams_set=", "--hparams_set must be given."),
         ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
     ],
 )
@@ -62,7 +66,8 @@ def test_output_dir_that_is_a_file(made, capsys):
 
 def test_missing_data_names_the_command_that_makes_it(made, tmp_path, capsys):
     told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none")
-    assert f"Run t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none first" in told
+    command = f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none --t2t_usr_dir={made.package}"
+    assert f"There is no finished data of twenty_words in {tmp_path}/none. Run {command} first; an interrupted" in told
     assert told.endswith("Or add --generate_data to this command.\n")
     told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
     assert "which has none. Run t2t-datagen --problem=... first." in told
@@ -73,13 +78,15 @@ def test_half_made_data(made, tmp_path, capsys):
     (data / "twenty_words" / "manifest.json").unlink()
     told = refused(made, tmp_path, capsys, f"--data_dir={data}")
     assert "There is no finished data of twenty_words" in told
-    assert "a run that was interrupted goes on." in told
+    assert "an interrupted run resumes." in told
 
 
 def test_required_flags(capsys):
     assert t2t_trainer.main([]) == 1
     told = capsys.readouterr().err
-    assert "--hparams_set and --data_dir and --output_dir must be given. --help says what for." in told
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARAMS_SET." in told
+    assert t2t_trainer.main(["--output_dir=absent"]) == 1
+    assert "--hparams_set must be given. --help says what for." in capsys.readouterr().err
 
 
 def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
@@ -89,4 +96,4 @@ def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training_run, "train", too_large)
     assert small(made, tmp_path / "run") == 1
     told = capsys.readouterr().err
-    assert "does not suffice (OOM when allocating tensor). Where it is memory, lower batch_size" in told
+    assert "does not suffice (OOM when allocating tensor). If it is memory, lower batch_size" in told

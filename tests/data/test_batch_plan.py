@@ -31,8 +31,8 @@ def epoch(plan: BatchPlan, number: int = 0) -> list[batch_plan.Batch]:
     ("key", "max_length"),
     [("transformer_base/shards1", 256), ("transformer_parsing_base/shards8", 512), ("args_4096_100_8_1.1", 100)],
 )
-def test_boundaries_are_tensor2tensors(shared, key, max_length):
-    theirs = json.loads((shared / "t2t" / "batching.json").read_text())[key]["boundaries"]
+def test_boundaries_are_tensor2tensors(fixtures, key, max_length):
+    theirs = json.loads((fixtures / "tensor2tensor" / "batching.json").read_text())[key]["boundaries"]
     ours = bucket_boundaries(max_length)
     # theirs lacks the last boundary: its last bucket has no upper end
     np.testing.assert_array_equal(ours, [*theirs, max_length])

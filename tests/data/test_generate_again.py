@@ -203,8 +203,7 @@ def test_error_in_an_encoding_process(tmp_path):
     generate(task, tmp_path, num_processes=1)
     vocabulary = tmp_path / "tiny_task" / "vocab.model"
     tasks = [
-        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", ["a"], ["b"], False, 0, 0.0)
-        for i in range(9)
+        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0) for i in range(9)
     ]
 
     with pytest.raises(FileNotFoundError, match="nowhere"):

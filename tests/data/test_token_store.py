@@ -90,7 +90,7 @@ def test_index_out_of_range(shards, bad):
 
 
 def test_indices_must_be_integers(shards):
-    with pytest.raises(ValueError, match=r"list of integers\. Received: float64"):
+    with pytest.raises(IndexError, match="must be of integer"):
         TokenStore(shards).sources(np.array([0.0]), 9)
 
 

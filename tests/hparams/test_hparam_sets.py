@@ -77,9 +77,9 @@ def test_big_is_the_papers(base):
     assert registry.hparams("transformer_big_enfr").diff(big) == {"layer_prepostprocess_dropout": (0.1, 0.3)}  # 6.1
 
 
-def test_base_is_tensor2tensors_first_version(base, shared):
+def test_base_is_tensor2tensors_first_version(base, fixtures):
     """Its transformer_base_v1 is the paper's but for one row of embedding; where names are the same, so are values."""
-    theirs = json.loads((shared / "t2t" / "hparams.json").read_text())["transformer_base_v1"]
+    theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())["transformer_base_v1"]
     ours = dataclasses.asdict(base)
     same = sorted(set(ours) & set(theirs))
     assert len(same) >= 18
@@ -146,8 +146,8 @@ def test_parsers_are_the_papers(base):
     assert registry.problem("wsj_parsing_semi").vocab_size == 32_000
 
 
-def test_dropouts_of_parsers_are_tensor2tensors(shared):
-    theirs = json.loads((shared / "t2t" / "hparams.json").read_text())
+def test_dropouts_of_parsers_are_tensor2tensors(fixtures):
+    theirs = json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())
     names = ("layer_prepostprocess_dropout", "attention_dropout", "max_length")
     for ours, name in (("wsj", "transformer_parsing_base"), ("semi", "transformer_parsing_big")):
         hparams = registry.hparams(f"transformer_parsing_{ours}")

@@ -12,11 +12,9 @@ import numpy as np
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.layers.attention import MultiHeadAttention, causal_bias, padding_bias
-from t2tlite.layers.dropout import Dropout
+from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
-from t2tlite.layers.feed_forward import FeedForward
-from t2tlite.layers.sublayer import Residual
+from t2tlite.layers.sublayer import Dropout, FeedForward, Residual
 from t2tlite.models.transformer import Transformer
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 
@@ -77,7 +75,7 @@ class Case:
 
 
 X, MEMORY = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)  # [B, T, D], [B, S, D]
-PADDING_MASK, CAUSAL_MASK = np.asarray(padding_bias(SOURCES)), np.asarray(causal_bias(3))
+PADDING_MASK, CAUSAL_MASK = np.asarray(padding_mask(SOURCES)), np.asarray(causal_mask(3))
 SUBLAYER = {"sublayer": keras.ops.tanh}
 SIZES = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
 TWO_SIZES = {"source_vocab_size": 13, "target_vocab_size": VOCAB}

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_bias, padding_bias
-from t2tlite.layers.dropout import Dropout, fold
+from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
-from t2tlite.layers.feed_forward import FeedForward
-from t2tlite.layers.sublayer import Residual
+from t2tlite.layers.sublayer import Dropout, FeedForward, Residual, fold
 
 HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
 
@@ -72,7 +70,7 @@ def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray
 @pytest.fixture(scope="module")
 def attention() -> MultiHeadAttention:
     layer = MultiHeadAttention(HIDDEN, HEADS, KEYS, VALUES, dropout=0.0)
-    layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), causal_bias(2))
+    layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), causal_mask(2))
     randomise(layer)
     return layer
 
@@ -81,14 +79,14 @@ def test_attention_to_a_padded_source(attention):
     x, memory = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)
     ids = np.array([[7, 7, 7, 7, 1], [7, 1, 0, 0, 0]])
     allowed = np.repeat((ids != 0)[:, None], 3, axis=1)
-    output = attention(x, memory, padding_bias(ids))
+    output = attention(x, memory, padding_mask(ids))
     np.testing.assert_allclose(output, numpy_attention(attention, x, memory, allowed), rtol=1e-4, atol=1e-4)
 
 
 def test_causal_self_attention(attention):
     x = normal(2, 6, HIDDEN)
     allowed = np.repeat(np.tril(np.ones((6, 6), bool))[None], 2, axis=0)
-    output = attention(x, x, causal_bias(6))
+    output = attention(x, x, causal_mask(6))
     np.testing.assert_allclose(output, numpy_attention(attention, x, x, allowed), rtol=1e-4, atol=1e-4)
 
 
@@ -98,19 +96,19 @@ def test_attention_projections_have_no_bias(attention):
 
 
 def test_masked_positions_have_no_weight():
-    bias = padding_bias(np.array([[3, 0, 4, 0]]))
+    bias = padding_mask(np.array([[3, 0, 4, 0]]))
     weights = np.asarray(attention_weights(normal(1, 2, 3, 4), 50 * normal(1, 2, 4, 4), bias))
     assert (weights[..., [1, 3]] == 0).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
 
 
 def test_the_weights_of_a_row_of_padding_alone_are_uniform():
-    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_bias(np.zeros((1, 4), int))))
+    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_mask(np.zeros((1, 4), int))))
     np.testing.assert_allclose(weights, 1 / 4, rtol=1e-5)
 
 
 def test_the_causal_mask_hides_later_positions():
-    bias = np.asarray(causal_bias(4))[0, 0]
+    bias = np.asarray(causal_mask(4))[0, 0]
     np.testing.assert_array_equal(bias == 0, np.tril(np.ones((4, 4), bool)))
     assert (bias[bias != 0] == -1e9).all()
 

@@ -6,8 +6,7 @@ import keras
 import numpy as np
 import pytest
 
-from t2tlite.layers.embedding import Positions
-from t2tlite.layers.positions import sinusoid_halves, sinusoids
+from t2tlite.layers.embedding import Positions, sinusoid_halves, sinusoids
 
 # float32 keeps an angle x to 1.2e-7 x, or 1e-5 at positions below 64. A wrong exponent or a position that is off by
 # one changes some cell by 0.01 or more.
@@ -44,8 +43,8 @@ def test_first_position_and_wavelengths():
     np.testing.assert_allclose(table[63, 510], np.sin(63 / 10000 ** (510 / 512)), rtol=1e-5)
 
 
-def test_equals_the_fixtures_table(shared):
-    table = np.load(shared / "t2t" / "positional.npz")
+def test_equals_the_fixtures_table(fixtures):
+    table = np.load(fixtures / "t2t" / "positional.npz")
     np.testing.assert_allclose(sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING)
 
 
@@ -53,8 +52,8 @@ def test_equals_the_fixtures_table(shared):
     ("key", "start", "length", "hidden_size"),
     [("t2t_len10_ch16", 0, 10, 16), ("t2t_len50_ch512", 0, 50, 512), ("t2t_len5_ch16_start3", 3, 5, 16)],
 )
-def test_halves_are_tensor2tensors(shared, key, start, length, hidden_size):
-    expected = np.load(shared / "t2t" / "positional.npz")[key]
+def test_halves_are_tensor2tensors(fixtures, key, start, length, hidden_size):
+    expected = np.load(fixtures / "tensor2tensor" / "positional.npz")[key]
     got = sinusoid_halves(np.arange(start, start + length), hidden_size)
     np.testing.assert_allclose(got, expected, atol=ROUNDING)
 

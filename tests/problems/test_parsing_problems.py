@@ -9,6 +9,7 @@ import shutil
 
 import pytest
 import tiny_treebank
+from conftest import tree_files
 from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 
 import t2tlite.problems  # noqa: F401  (registers them)
@@ -16,7 +17,7 @@ from t2tlite import registry
 from t2tlite.problems import grammar
 from t2tlite.tasks.catalogue import open_task
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import linearise, t2t_linearise
+from t2tlite.trees.linearise import LINEARISATIONS
 from t2tlite.trees.tree import format_tree, read_trees
 
 
@@ -86,7 +87,7 @@ def test_a_missing_section_is_found_before_anything_is_read(treebank):
 def test_a_file_that_lies_there_twice(treebank):
     shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
     with pytest.raises(
-        ValueError, match=r"must lie in --tmp_dir once\. Received: .*/10/wsj_1099\.mrg and .*/wsj_1099\.mrg"
+        ValueError, match=r"must be in --tmp_dir once\. Received: .*/10/wsj_1099\.mrg and .*/wsj_1099\.mrg"
     ):
         next(registry.problem("wsj_parsing").pairs("dev", treebank))
 
@@ -131,7 +132,7 @@ def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
 
 def test_semi_without_extra_trees(own_trees):
     problem = registry.problem("wsj_parsing_semi")
-    with pytest.raises(ValueError, match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or take wsj_parsing\."):
+    with pytest.raises(ValueError, match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."):
         next(problem.pairs("train", own_trees))
     with pytest.raises(ValueError, match=r"extra_trees must be a tuple of file names\. Received: 'a\.trees'\."):
         registry.problem("wsj_parsing_semi", extra_trees="a.trees")
@@ -188,20 +189,20 @@ def test_unknown_linearisation(name):
         registry.problem(name, linearisation="flat")
 
 
+@pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
 @pytest.mark.parametrize("linearisation", WRITTEN)
-def test_scores_of_written_trees_are_those_of_the_trees(shared, linearisation):
+def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation):
     """Gold is read back from its sequence; the treebank's own trees must give the same scores."""
-    trees = list(itertools.islice(read_trees(shared / "data" / "trees" / "gum.dev.trees"), 300))
-    pairs = {"normalised": lambda tree: linearise(tree), "tags": lambda tree: linearise(tree, "kept"),
-             "words": lambda tree: linearise(tree, "words"), "t2t": lambda tree: t2t_linearise(tree)[1]}  # fmt: skip
-    references = [pairs[linearisation](tree) for tree in trees]
+    trees = list(itertools.islice(read_trees(tree_file), 300))
+    form = LINEARISATIONS[linearisation]
+    references = [form.write(tree) for tree in trees]
     sources = [" ".join(tree.words()) for tree in trees]
     outputs = [text.replace("PP", "NP", 1) for text in references]  # an error in most, and repairs
     task = open_task("parsing", {"linearisation": linearisation})
 
     score = task.score(sources, references, outputs)
 
-    predicted = [task.tree(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
+    predicted = [form.read(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
     expected, _ = evalb(trees, predicted)
     assert score.name == "F1"
     assert score.value == expected.f1 < 99

@@ -12,8 +12,8 @@ import pytest
 from tiny_run import tiny_run
 
 import t2tlite
-from t2tlite import runs
 from t2tlite.config import DecodeHParams
+from t2tlite.runs.load import load
 
 SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often"]
 TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heute vogel beisst", "hund oft hund hoert"]
@@ -145,7 +145,7 @@ def test_checkpoint_of_choice(made, model):
 
 def test_no_run(tmp_path):
     with pytest.raises(FileNotFoundError, match=rf"--output_dir must be .* Received: {tmp_path}, which has no hparams"):
-        runs.load(tmp_path)
+        load(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_missing_files(copy, file, message):
     for path in copy.glob(file):
         path.unlink()
     with pytest.raises(FileNotFoundError, match=message):
-        runs.load(copy)
+        load(copy)
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_missing_files(copy, file, message):
 def test_damaged_files(copy, file, content, message):
     (copy / file).write_text(content)
     with pytest.raises(ValueError, match=message):
-        runs.load(copy)
+        load(copy)

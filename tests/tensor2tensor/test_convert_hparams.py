@@ -62,9 +62,9 @@ SAME = (
 
 
 @pytest.fixture(scope="module")
-def sets(shared):
+def sets(fixtures):
     """Every hparam of 30 of tensor2tensor's sets, by the set's name."""
-    return json.loads((shared / "t2t" / "hparams.json").read_text())
+    return json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())
 
 
 def converted(**changes):
@@ -98,9 +98,13 @@ def test_the_sets(sets):
         assert (hparams.pos, hparams.accumulate_steps, hparams.dtype_policy) == ("timing_halves", 1, "float32")
 
 
-@pytest.mark.parametrize("folder", ["checkpoints/mt_prenorm", "checkpoints/wsj", "trained_wsj"])
-def test_trained_models(shared, folder):
-    theirs = read_hparams(shared / "t2t" / folder / "hparams.json")
+LARGER = [pytest.param(f"checkpoints/{name}", marks=pytest.mark.shared) for name in ("mt_prenorm", "wsj")]
+
+
+@pytest.mark.parametrize("folder", ["trained_wsj", *LARGER])
+def test_trained_models(fixtures, request, folder):
+    root = fixtures / "tensor2tensor" if folder == "trained_wsj" else request.getfixturevalue("shared") / "t2t"
+    theirs = read_hparams(root / folder / "hparams.json")
     hparams, notes = convert_hparams(theirs)
     assert notes == []
     assert same_fields(hparams) == {field: theirs[field] for field in SAME}
@@ -120,16 +124,18 @@ def test_trained_models(shared, folder):
         ("train_trajectory_postnorm", "hparams", ("none", "dan", True, True, 0.05)),
     ],
 )
-def test_models_whose_logits_are_known(shared, name, key, expected):
-    with np.load(shared / "t2t" / f"{name}.npz") as data:
-        hparams, notes = convert_hparams(json.loads(str(data[key])))
+def test_models_whose_logits_are_known(t2t, name, key, expected):
+    with np.load(t2t / f"{name}.npz") as data:
+        theirs = json.loads(str(data[key]))
+    hparams, notes = convert_hparams(theirs)
     assert notes == []
     before, after, tied, target_space, constant = expected
     assert (hparams.layer_preprocess_sequence, hparams.layer_postprocess_sequence) == (before, after)
     assert hparams.shared_embedding_and_softmax_weights is tied
     assert hparams.use_target_space_embedding is target_space
     assert hparams.learning_rate_constant == pytest.approx(constant)
-    assert (hparams.hidden_size, hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (64, 128, 4, 2)
+    assert (hparams.hidden_size, hparams.filter_size) == (theirs["hidden_size"], theirs["filter_size"])
+    assert (hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (2 * hparams.hidden_size, 4, 2)
     assert hparams.layer_prepostprocess_dropout == hparams.attention_dropout == hparams.relu_dropout == 0.0
 
 
@@ -144,9 +150,9 @@ def rates(hparams, steps):
     return values
 
 
-def test_learning_rates(sets, shared):
+def test_learning_rates(sets, fixtures):
     """Of every schedule in lr.json, at every step, the first included."""
-    entries = json.loads((shared / "t2t" / "lr.json").read_text())["sets"]
+    entries = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"]
     assert len(entries) == 20
     schedules = set()
     for name, theirs in entries.items():
@@ -167,8 +173,8 @@ def test_learning_rates(sets, shared):
     assert schedules == {"legacy", "constant*linear_warmup*rsqrt_decay", T2T_SCHEDULE}
 
 
-def test_learning_rates_of_a_training(shared):
-    with np.load(shared / "t2t" / "train_trajectory_postnorm.npz") as data:
+def test_learning_rates_of_a_training(t2t):
+    with np.load(t2t / "train_trajectory_postnorm.npz") as data:
         hparams, _ = convert_hparams(json.loads(str(data["hparams"])))
         assert len(data["learning_rates"]) == 20
         np.testing.assert_allclose(rates(hparams, range(20)), data["learning_rates"], rtol=3e-7)
@@ -231,21 +237,21 @@ DEFAULT_RATE = {
         ({"weight_noise": 0.1}, "weight_noise=0.1: t2tlite adds no noise to weights.", {}),
         ({"symbol_dropout": 0.1}, "symbol_dropout=0.1: t2tlite does not drop tokens.", {}),
         ({"attention_dropout_broadcast_dims": "0,1"},
-         "attention_dropout_broadcast_dims=0,1: t2tlite drops each element by itself.", {}),
+         "attention_dropout_broadcast_dims=0,1: t2tlite draws dropout for each element.", {}),
         ({"relu_dropout_broadcast_dims": "1"},
-         "relu_dropout_broadcast_dims=1: t2tlite drops each element by itself.", {}),
+         "relu_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
         ({"layer_prepostprocess_dropout_broadcast_dims": "1"},
-         "layer_prepostprocess_dropout_broadcast_dims=1: t2tlite drops each element by itself.", {}),
+         "layer_prepostprocess_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
         ({"scheduled_sampling_prob": 0.5},
-         "scheduled_sampling_prob=0.5: t2tlite trains on the true targets alone.", {}),
+         "scheduled_sampling_prob=0.5: t2tlite trains with teacher forcing only.", {}),
         ({"sampling_method": "random"},
          "sampling_method=random: t2tlite decodes by beam search, not by sampling.", {}),
         ({"min_length": 4}, "min_length=4: t2tlite trains on short pairs too.", {}),
         ({"max_input_seq_length": 100},
-         "max_input_seq_length=100: t2tlite cuts no sequences; it leaves pairs longer than max_length out of training.",
-         {}),
+         "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
+         "training.", {}),
         ({"max_target_seq_length": 100},
-         "max_target_seq_length=100: t2tlite cuts no sequences; it leaves pairs longer than max_length out of "
+         "max_target_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
          "training.", {}),
         ({"split_to_length": 64}, "split_to_length=64: t2tlite does not split sequences.", {}),
         ({"split_targets_chunk_length": 64},
@@ -257,7 +263,7 @@ DEFAULT_RATE = {
          "gpu_automatic_mixed_precision=True: t2tlite computes in float32; the hparam dtype_policy chooses mixed "
          "precision.", {}),
         ({"shared_embedding": True, "shared_embedding_and_softmax_weights": False},
-         "shared_embedding=True: trained on, source and target have tables of their own in t2tlite.",
+         "shared_embedding=True: in t2tlite training continues with separate source and target embeddings.",
          {"shared_embedding_and_softmax_weights": False}),
         ({"optimizer": "adafactor"},
          "optimizer=adafactor: t2tlite trains with Adam, at its default learning rate.", DEFAULT_RATE),
@@ -269,7 +275,7 @@ DEFAULT_RATE = {
          "instead.", DEFAULT_RATE),
         ({"optimizer_multistep_accumulate_steps": 8},
          "optimizer_multistep_accumulate_steps=8: with optimizer=adam it slowed tensor2tensor's learning rate down; in "
-         "t2tlite it does nothing.", {}),
+         "t2tlite it has no effect.", {}),
         ({"use_fixed_batch_size": True, "batch_size": 64},
          "use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size=4096.", {}),
         ({"max_length": 1024, "batch_size": 512}, "max_length=1024: t2tlite requires at most batch_size=512.",
@@ -307,7 +313,7 @@ def test_read(tmp_path):
 
 def test_no_file(tmp_path):
     for path in (tmp_path / "hparams.json", tmp_path):
-        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is no file.")):
+        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is not a file.")):
             read_hparams(path)
 
 
@@ -323,6 +329,6 @@ def test_no_file(tmp_path):
 def test_no_json_object(tmp_path, content, received):
     path = tmp_path / "hparams.json"
     path.write_bytes(content)
-    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it anew"
+    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
     with pytest.raises(ValueError, match=told):
         read_hparams(path)

@@ -68,8 +68,8 @@ ALWAYS = {
 
 
 @pytest.fixture
-def theirs(shared, name):
-    return json.loads((shared / "t2t" / "hparams.json").read_text())[SETS[name]]
+def theirs(fixtures, name):
+    return json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())[SETS[name]]
 
 
 def test_every_field_is_accounted_for():
@@ -98,9 +98,10 @@ def test_steps_are_the_papers():
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_learning_rates_equal_tensor2tensors(shared, name):
+def test_learning_rates_equal_tensor2tensors(fixtures, name):
     hparams = registry.hparams(name)
-    theirs = json.loads((shared / "t2t" / "lr.json").read_text())["sets"][f"{SETS[name]}/hidden{hparams.hidden_size}"]
+    sets = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"]
+    theirs = sets[f"{SETS[name]}/hidden{hparams.hidden_size}"]
     optimizer = make_optimizer(hparams)
     optimizer.build([])
     ours = []

@@ -19,8 +19,8 @@ LOGITS = {"postnorm_notse": (97,), "prenorm": (97,), "prenorm_unshared": (97, 53
 
 
 @pytest.mark.parametrize("name", LOGITS)
-def test_logits_and_losses(shared, tmp_path, name):
-    data = np.load(shared / "t2t" / f"transformer_logits_{name}.npz")
+def test_logits_and_losses(t2t, tmp_path, name):
+    data = np.load(t2t / f"transformer_logits_{name}.npz")
     flags = write_model(tmp_path / "t2t", variables_of(data), str(data["hparams_json"]), LOGITS[name])
     flags += [f"--target_space_id={TARGET_SPACE}"] if name != "postnorm_notse" else []
     model = t2tlite.load(imported(tmp_path / "run", *flags)).model

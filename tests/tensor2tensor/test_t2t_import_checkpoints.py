@@ -161,7 +161,7 @@ def test_a_target_space_of_choice(tmp_path, capsys):
     run = imported(tmp_path / "run", *flags, "--target_space_id=31")
     check_checkpoints(run, {7: variables}, hparams, space=31)
     told = capsys.readouterr().err
-    assert "Note: Training moved row 5 of the target space embedding; row 31 is taken as asked." in told
+    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in told
     imported(tmp_path / "right", *flags, "--target_space_id=5")
     assert "Note: " not in capsys.readouterr().err
 
@@ -169,7 +169,7 @@ def test_a_target_space_of_choice(tmp_path, capsys):
 def test_a_target_space_that_nothing_tells(tmp_path, capsys):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
-    told = "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken"
+    told = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
     assert f"Note: {told}, that of nearly all problems; if yours" in capsys.readouterr().err
     assert RunFolder(run).manifest().target_space == 0
 
@@ -189,7 +189,7 @@ def parallel_text(folder: Path) -> list[str]:
     return flags
 
 
-@pytest.mark.parametrize("sizes", [(41,), (41, 29)])
+@pytest.mark.parametrize("sizes", [(41, 29), pytest.param((41,), marks=pytest.mark.slow)])
 def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     """With its vocabularies and hparams. The first update has rate 0 there, so it leaves the weights as they were."""
     hparams = SMALL | {"shared_embedding_and_softmax_weights": len(sizes) == 1}

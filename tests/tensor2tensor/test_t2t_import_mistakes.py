@@ -61,7 +61,7 @@ NO_INDEX = r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, o
             "--t2t_vocab=HERE/theirs/hparams.json",
             r"A subword vocabulary's first two lines must be .* Received: '\{.* Use a vocabulary that tensor2tensor",
         ),
-        ("--t2t_hparams=HERE/none", r"The hparams\.json .* is required\. Received: .*/none, which is no file\."),
+        ("--t2t_hparams=HERE/none", r"The hparams\.json .* is required\. Received: .*/none, which is not a file\."),
         ("--t2t_hparams=HERE/vocab.subwords", r".*vocab\.subwords must hold a JSON object\. Received: Expecting value"),
         ("--target_space_id=32", r"--target_space_id must be at least 0 and less than 32\. Received: 32\."),
         ("--target_space_id=-1", r"--target_space_id must be at least 0 and less than 32\. Received: -1\."),

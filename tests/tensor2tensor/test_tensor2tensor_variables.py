@@ -32,14 +32,14 @@ SHARED = "transformer/symbol_modality_41_16/shared/weights_"
 
 
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
-def test_numpys_model_is_tensor2tensors(shared, name):
-    data = np.load(shared / "t2t" / f"transformer_logits_{name}.npz")
+def test_numpys_model_is_tensor2tensors(t2t, name):
+    data = np.load(t2t / f"transformer_logits_{name}.npz")
     variables, hparams = variables_of(data), json.loads(str(data["hparams_json"]))
     sizes = (97, 53) if name == "prenorm_unshared" else (97, 97)
     tables = {"input_emb": 97, "target_emb": 53, "softmax": 53} if name == "prenorm_unshared" else {"shared": 97}
     wanted = shapes(hparams)
     for kind, size in tables.items():
-        wanted |= shard_shapes(size, 64, kind, even_rows(size))
+        wanted |= shard_shapes(size, hparams["hidden_size"], kind, even_rows(size))
     assert {name: value.shape for name, value in variables.items()} == wanted
     logits = NumpyTransformer(variables, hparams, sizes, TARGET_SPACE).logits(data["inputs"], data["targets"])
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
@@ -69,7 +69,15 @@ FORMS = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
+MORE_FORMS = (  # what the others try too, otherwise combined
+    "depths_of_post_norm", "none_shared", "shared_after_all", "two_vocabularies_said_to_share",
+    "two_vocabularies_of_older_versions",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in MORE_FORMS)) for form in FORMS]
+)
 def test_logits_of_every_form(tmp_path, form):
     changes, tables = FORMS[form]
     hparams = SMALL | changes

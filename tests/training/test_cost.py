@@ -24,14 +24,14 @@ def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int 
     "changes",
     [
         "num_hidden_layers=2,num_heads=8",
-        "num_encoder_layers=2,num_decoder_layers=1",
-        "attention_key_channels=6",
+        pytest.param("num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow),
+        pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
         "attention_value_channels=40",
-        "pos=emb",
+        pytest.param("pos=emb", marks=pytest.mark.slow),
         "pos=timing_halves,dtype_policy=mixed_bfloat16",
         "shared_embedding_and_softmax_weights=false",
-        "layer_preprocess_sequence=n,layer_postprocess_sequence=da",
-        "use_target_space_embedding=true",
+        pytest.param("layer_preprocess_sequence=n,layer_postprocess_sequence=da", marks=pytest.mark.slow),
+        pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
         "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
         "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
         "use_target_space_embedding=true",

@@ -76,7 +76,7 @@ def alone(store) -> Run:
     return train(store, tf.distribute.get_strategy())
 
 
-@pytest.mark.parametrize("replicas", [2, 4])
+@pytest.mark.parametrize("replicas", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_replicas_equal_one(store, alone, cpu_devices, monkeypatch, replicas):
     # Strategies of several sizes in one process must not share the keys of their collective operations.
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 1000 * replicas)

@@ -60,9 +60,9 @@ AS_OURS = {
 
 @pytest.mark.parametrize("hidden_size", [512, 1024])
 @pytest.mark.parametrize("name", AS_OURS)
-def test_tensor2tensors_rates(shared, name, hidden_size):
+def test_tensor2tensors_rates(fixtures, name, hidden_size):
     constant, warmup, first_step = AS_OURS[name]
-    theirs = json.loads((shared / "t2t" / "lr.json").read_text())["sets"][f"{name}/hidden{hidden_size}"]
+    theirs = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"][f"{name}/hidden{hidden_size}"]
     assert len(theirs["steps"]) == 12
     assert theirs["steps"][0] == 0  # completed updates
     schedule = PaperSchedule(hidden_size, warmup, constant, first_step)

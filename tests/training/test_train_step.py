@@ -68,8 +68,8 @@ def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
 
 
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
-def test_loss_and_gradients_equal_tensor2tensors(shared, eagerly, name):
-    data = np.load(shared / "t2t" / f"transformer_logits_{name}.npz")
+def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
+    data = np.load(t2t / f"transformer_logits_{name}.npz")
     hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
     assert hparams.label_smoothing == 0.1
     model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))

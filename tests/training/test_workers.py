@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 import tensorflow as tf
 from tiny_run import tiny_run
 
@@ -23,6 +24,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+@pytest.mark.slow
 def test_two_workers_equal_one(tmp_path_factory, tmp_path):
     tiny = tiny_run(tmp_path_factory)
     arguments = [

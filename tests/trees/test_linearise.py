@@ -8,10 +8,11 @@ import re
 from collections import Counter
 
 import pytest
+from conftest import tree_files
 
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import PUNCTUATION_TAGS, linearise, t2t_linearise
-from t2tlite.trees.restore import PUNCTUATION_WORDS, SYMBOL_TAGS, fitting_tag, restore, t2t_restore
+from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
+from t2tlite.trees.restore import PUNCTUATION_TAGS, PUNCTUATION_WORDS, SYMBOL_TAGS, fitting_tag
 from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
@@ -21,36 +22,36 @@ GUM = ["gum.train", "gum.dev", "gum.test", "gum_wikinews"]
 
 def shape(tree):
     """The brackets of a tree and where its words are, whatever their tags."""
-    return [token if token[0] in "()" else "XX" for token in linearise(tree).split()]
+    return [token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()]
 
 
-def test_punctuation_tags_are_those_that_evalb_deletes(shared):
-    lines = (shared / "data" / "evalb" / "COLLINS.prm").read_text().splitlines()
+def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
+    lines = (fixtures / "evalb" / "COLLINS.prm").read_text().splitlines()
     deleted = {line.split()[1] for line in lines if line.startswith("DELETE_LABEL ")}
     assert deleted - {"TOP", "-NONE-"} == PUNCTUATION_TAGS
 
 
 def test_linearise_by_example():
     tree = parse_tree(CAT)
-    assert linearise(tree) == "(S (NP XX XX )NP (VP XX (PP XX (NP XX XX )NP )PP )VP . )S"
-    assert linearise(tree, "kept") == "(S (NP DT NN )NP (VP VBD (PP IN (NP DT NN )NP )PP )VP . )S"
+    assert NORMALISED.write(tree) == "(S (NP XX XX )NP (VP XX (PP XX (NP XX XX )NP )PP )VP . )S"
+    assert TAGS.write(tree) == "(S (NP DT NN )NP (VP VBD (PP IN (NP DT NN )NP )PP )VP . )S"
 
 
 def test_all_punctuation_tags_stay_and_brackets_are_words():
     tree = parse_tree("(TOP (X (`` ``) (-LRB- -LRB-) (: --) (HYPH -) ($ $) (-RRB- -RRB-) ('' '')) (, ,) (. ?))")
-    assert linearise(tree) == "(X `` XX : XX XX XX '' )X , ."
-    assert linearise(tree, "kept") == "(X `` -LRB- : HYPH $ -RRB- '' )X , ."
+    assert NORMALISED.write(tree) == "(X `` XX : XX XX XX '' )X , ."
+    assert TAGS.write(tree) == "(X `` -LRB- : HYPH $ -RRB- '' )X , ."
 
 
-def test_linearise_needs_a_clean_root_and_a_known_way_with_tags():
+def test_linearise_needs_a_clean_root_and_a_known_name():
     with pytest.raises(
         ValueError, match=r"A tree with a TOP root is required\. Received: root 'S'\. Pass it through cle"
     ):
-        linearise(parse_tree("(S (NN a))"))
+        NORMALISED.write(parse_tree("(S (NN a))"))
     with pytest.raises(ValueError, match=r"A tree with a TOP root is required"):
-        linearise(parse_tree("(TOP a)"))
-    with pytest.raises(ValueError, match=r"must be \"normalised\", \"kept\" or \"words\"\. Received: 'all'"):
-        linearise(parse_tree(CAT), "all")
+        NORMALISED.write(parse_tree("(TOP a)"))
+    with pytest.raises(ValueError, match=r"must be one of normalised, tags, words, t2t\. Received: 'all'"):
+        find_linearisation("all")
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def test_linearise_needs_a_clean_root_and_a_known_way_with_tags():
     ],
 )  # fmt: skip
 def test_restore_by_example(text, words, tree, repairs):
-    restored = restore(text, words.split())
+    restored = TAGS.read(text, words.split())
     assert format_tree(restored.tree) == f"(TOP {tree})"
     assert dict(restored.repairs) == repairs
 
@@ -135,11 +136,11 @@ def test_alignment_costs_what_the_edit_distance_is():
             for i, word in enumerate(words):
                 pair = previous[i] + (fitting_tag(word, tag) != tag)
                 distances.append(min(pair, previous[i + 1] + 1, distances[i] + 1))
-        assert sum(restore(" ".join(tags), words).repairs.values()) == distances[-1]
+        assert sum(TAGS.read(" ".join(tags), words).repairs.values()) == distances[-1]
 
 
 def test_tags_are_no_evidence_where_they_are_not_to_be_changed():
-    restored = restore("(S (NP , )NP XX XX . )S", ["a", ",", "b", "!"], fit_tags=False)
+    restored = TAGS.read("(S (NP , )NP XX XX . )S", ["a", ",", "b", "!"], fit_tags=False)
     assert format_tree(restored.tree) == "(TOP (S (NP (, a)) (XX ,) (XX b) (. !)))"
     assert not restored.repairs
 
@@ -150,10 +151,10 @@ def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
     gold = [tree for tree in read_trees(shared / "data" / "trees" / "gum.dev.trees") if len(tree.words()) > 5][:150]
     predicted = []
     for tree in gold:
-        tokens = linearise(tree).split()
+        tokens = NORMALISED.write(tree).split()
         position = rng.choice([i for i, token in enumerate(tokens) if token[0] not in "()"])
         tokens[position : position + 1] = [tokens[position]] * (0 if missing else 2)
-        predicted.append(restore(" ".join(tokens), tree.words()).tree)
+        predicted.append(TAGS.read(" ".join(tokens), tree.words()).tree)
     score, _ = evalb(gold, predicted)
     assert score.errors <= 2  # where the tag of a dash is lost, which is no punctuation by itself
     assert score.f1 > least_f1
@@ -180,7 +181,7 @@ def test_tags_that_fit_the_word(word, tag, fitting):
     assert fitting_tag(word, tag) == fitting
 
 
-@pytest.mark.parametrize("function", [restore, t2t_restore])
+@pytest.mark.parametrize("function", [TAGS.read, T2T.read])
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -196,14 +197,14 @@ def test_words_that_cannot_be_in_a_tree(function, words, message):
         function("XX", words)
 
 
-@pytest.mark.parametrize("name", GUM)
-def test_round_trip_of_whole_files(shared, name):
-    for tree in read_trees(shared / "data" / "trees" / f"{name}.trees"):
+@pytest.mark.parametrize("trees_of", tree_files(*GUM))
+def test_round_trip_of_whole_files(tree_file):
+    for tree in read_trees(tree_file):
         words = tree.words()
-        kept = restore(linearise(tree, "kept"), words)
+        kept = TAGS.read(TAGS.write(tree), words)
         assert kept.tree == tree
         assert not kept.repairs
-        restored = restore(linearise(tree), words)
+        restored = TAGS.read(NORMALISED.write(tree), words)
         assert restored.tree.words() == words
         assert shape(restored.tree) == shape(tree)
         # Only where the annotators gave a punctuation mark a rarer tag, which XX does not tell, is one changed.
@@ -244,11 +245,11 @@ def test_random_trees_survive():
     for _ in range(2000):
         tree = random_tree(rng)
         assert parse_tree(format_tree(tree)) == tree
-        restored = restore(linearise(tree, "kept"), tree.words())
+        restored = TAGS.read(TAGS.write(tree), tree.words())
         assert restored.tree == tree
         assert not restored.repairs
-        restored = restore(linearise(tree), tree.words())
-        assert linearise(restored.tree) == linearise(tree)
+        restored = TAGS.read(NORMALISED.write(tree), tree.words())
+        assert NORMALISED.write(restored.tree) == NORMALISED.write(tree)
         assert not restored.repairs
 
 
@@ -270,14 +271,14 @@ def test_any_sequence_gives_a_tree_over_the_words_and_repairs_tell_whether_it_wa
     for _ in range(5000):
         tree = random_tree(rng)
         words = rng.choice([tree.words(), random_tree(rng).words()])
-        text = spoilt(rng, linearise(tree, "kept"))
-        restored = restore(text, words)
+        text = spoilt(rng, TAGS.write(tree))
+        restored = TAGS.read(text, words)
         assert restored.tree.words() == words
         assert restored.tree.label == "TOP"
         assert parse_tree(format_tree(restored.tree)) == restored.tree
         assert all(count > 0 for count in restored.repairs.values())
-        assert (not restored.repairs) == (linearise(restored.tree, "kept") == " ".join(text.split()))
-        again = restore(linearise(restored.tree, "kept"), words)
+        assert (not restored.repairs) == (TAGS.write(restored.tree) == " ".join(text.split()))
+        again = TAGS.read(TAGS.write(restored.tree), words)
         assert again.tree == restored.tree
         assert not again.repairs
         well_formed += not restored.repairs
@@ -291,7 +292,7 @@ def test_random_characters_never_fail():
         text = "".join(rng.choices(characters, k=rng.randint(0, 30)))
         words = ["".join(rng.choices("(),.aX-é😀", k=rng.randint(1, 3))) for _ in range(rng.randint(1, 5))]
         expected = [word.replace("(", "-LRB-").replace(")", "-RRB-") for word in words]
-        for restored in (restore(text, words), t2t_restore(text, words)):
+        for restored in (TAGS.read(text, words), T2T.read(text, words)):
             assert restored.tree.words() == expected
             assert parse_tree(format_tree(restored.tree)) == restored.tree
 
@@ -299,30 +300,34 @@ def test_random_characters_never_fail():
 def test_depth_and_length_do_not_matter():
     depth = 20_000
     text = "(NP (VP " * depth + "NN " + ")VP )NP " * depth
-    restored = restore(text, ["a"])
-    assert linearise(restored.tree, "kept") == text.strip()
+    restored = TAGS.read(text, ["a"])
+    assert TAGS.write(restored.tree) == text.strip()
     assert not restored.repairs
-    assert restore("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs["unmatched_closing"] == depth
-    words, tags = t2t_linearise(restored.tree)
-    assert t2t_restore(tags, words.split()).tree == restored.tree
-    assert restore("(S XX XX , )S " * 500, ["a", "b", ","]).repairs["surplus_tag"] == 1497
+    assert TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs["unmatched_closing"] == depth
+    assert T2T.read(T2T.write(restored.tree), ["a"]).tree == restored.tree
+    assert TAGS.read("(S XX XX , )S " * 500, ["a", "b", ","]).repairs["surplus_tag"] == 1497
 
 
-def test_tensor2tensors_linearisation_of_seven_trees(shared):
-    examples = json.loads((shared / "t2t" / "parsing.json").read_text(encoding="utf-8"))
+def test_tensor2tensors_linearisation_of_seven_trees(fixtures):
+    examples = json.loads((fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8"))
     assert len(examples) == 7
     for example in examples:
-        assert t2t_linearise(parse_tree(example["tree"])) == (example["words"], example["tags"])
+        tree = parse_tree(example["tree"])
+        assert (" ".join(tree.words()), T2T.write(tree)) == (example["words"], example["tags"])
 
 
-def test_tensor2tensors_linearisation_of_a_file(shared):
-    folder = shared / "data" / "trees"
-    words = (folder / "gum_wikinews.t2t.words").read_text(encoding="utf-8").splitlines()
-    tags = (folder / "gum_wikinews.t2t.tags").read_text(encoding="utf-8").splitlines()
-    trees = list(read_trees(folder / "gum_wikinews.trees"))
-    assert [t2t_linearise(tree) for tree in trees] == list(zip(words, tags, strict=True))
+@pytest.mark.parametrize("trees_of", tree_files("gum_wikinews"))
+def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
+    small = fixtures / "tensor2tensor" / "linearised"
+    theirs = small if trees_of == "grammar" else tree_file.with_name("gum_wikinews.t2t")
+    words, tags = (
+        theirs.with_name(f"{theirs.name}.{kind}").read_text(encoding="utf-8").splitlines() for kind in ("words", "tags")
+    )
+    trees = list(read_trees(tree_file))
+    assert [" ".join(tree.words()) for tree in trees] == words
+    assert [T2T.write(tree) for tree in trees] == tags
     for tree, sentence, labels in zip(trees, words, tags, strict=True):
-        restored = t2t_restore(labels, sentence.split())
+        restored = T2T.read(labels, sentence.split())
         assert restored.tree == tree
         assert not restored.repairs
 
@@ -343,6 +348,6 @@ def test_tensor2tensors_linearisation_of_a_file(shared):
     ],
 )
 def test_tensor2tensors_sequences_restored(text, words, tree, repairs):
-    restored = t2t_restore(text, words.split())
+    restored = T2T.read(text, words.split())
     assert format_tree(restored.tree) == f"(TOP {tree})"
     assert dict(restored.repairs) == repairs

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from conftest import tree_files
 
 from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Candidate
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import linearise
-from t2tlite.trees.restore import restore
+from t2tlite.trees.linearise import WORDS
 from t2tlite.trees.tree import format_tree, parse_tree, read_trees
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
@@ -16,12 +17,12 @@ CAT_SEQUENCE = "(S (NP The cat )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S"
 
 
 def test_words_by_example():
-    assert linearise(parse_tree(CAT), "words") == CAT_SEQUENCE
+    assert WORDS.write(parse_tree(CAT)) == CAT_SEQUENCE
 
 
 def test_punctuation_is_written_as_its_tag():
     tree = parse_tree("(TOP (S (`` so) (NN so) (: -) (HYPH -) (. ?)))")
-    assert linearise(tree, "words") == "(S `` so : - . )S"
+    assert WORDS.write(tree) == "(S `` so : - . )S"
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_punctuation_is_written_as_its_tag():
     ],
 )
 def test_restore_by_example(text, tree, repairs):
-    restored = restore(text, CAT_WORDS, tags="words")
+    restored = WORDS.read(text, CAT_WORDS)
     assert format_tree(restored.tree).replace("(XX ", "(").replace("(. .)", ".") == format_words(tree)
     assert restored.repairs == repairs
     assert restored.misaligned == sum(repairs.values()) - repairs.get("empty_constituent", 0)
@@ -63,23 +64,29 @@ def format_words(tree: str) -> str:
 
 
 def test_words_get_the_normalised_tag():
-    restored = restore(CAT_SEQUENCE, CAT_WORDS, tags="words")
+    restored = WORDS.read(CAT_SEQUENCE, CAT_WORDS)
     assert restored.tree.tags() == ["XX"] * 6 + ["."]
 
 
-def test_gold_sequences_keep_their_brackets(shared):
-    trees = list(read_trees(shared / "data" / "trees" / "gum.test.trees"))[:300]
-    restored = [restore(linearise(tree, "words"), tree.words(), tags="words") for tree in trees]
+@pytest.mark.parametrize("trees_of", tree_files("gum.test"))
+def test_gold_sequences_keep_their_brackets(tree_file):
+    trees = list(read_trees(tree_file))[:300]
+    restored = [WORDS.read(WORDS.write(tree), tree.words()) for tree in trees]
     score, _ = evalb(trees, [one.tree for one in restored])
     assert (score.f1, score.errors, score.skipped) == (100.0, 0, 0)
     assert not any(one.repairs for one in restored)
 
 
 def test_the_parse_that_fits_the_words_comes_first():
-    task = ParsingTask("words")
+    task = ParsingTask(WORDS)
     sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
-    ranked = task.rank(sequences, CAT_WORDS, wanted=4)
-    assert [place for place, _ in ranked] == [2, 3, 0, 1]
-    assert [tree.misaligned for _, tree in ranked] == [0, 0, 5, 5]
-    assert [place for place, _ in task.rank(sequences, CAT_WORDS)] == [2]
-    assert [place for place, _ in task.rank(sequences, CAT_WORDS, wanted=3)] == [2, 3, 0]
+    hypotheses = [Candidate(sequence, -float(place)) for place, sequence in enumerate(sequences)]
+
+    def chosen(wanted: int) -> list[float]:
+        """The places of the parses in the order of the hypotheses, negative, as their scores."""
+        return [parse.score for parse in task.choose(" ".join(CAT_WORDS), hypotheses, wanted)]
+
+    assert chosen(4) == [-2, -3, 0, -1]
+    assert chosen(1) == [-2]
+    assert chosen(3) == [-2, -3, 0]
+    assert [WORDS.read(sequence, CAT_WORDS).misaligned for sequence in sequences] == [5, 5, 0, 0]

@@ -52,6 +52,12 @@ def recorded(shared):
 
 
 @pytest.fixture(scope="session")
+def encoded(fixtures):
+    """Strings, their tokens, and their ids with the small vocabularies."""
+    return json.loads((fixtures / "tensor2tensor/subword.json").read_bytes())
+
+
+@pytest.fixture(scope="session")
 def real(shared, recorded):
     """tensor2tensor's own two vocabularies."""
     return {name: SubwordEncoder(shared / "data/vocab" / entry["file"]) for name, entry in recorded["vocabs"].items()}
@@ -72,25 +78,31 @@ def test_ids_and_text_are_tensor2tensors(recorded, real, name):
 
     assert ids == expected["ids"]
     assert [encoder.pieces(row) for row in ids] == expected["subtokens"]
-    assert encoder.decode_batch(ids) == expected["decoded"]
+    assert [encoder.decode(row) for row in ids] == expected["decoded"]
     assert encoder.vocab_size == expected["vocab_size"]
 
 
 @pytest.mark.parametrize(("target", "length"), BUILT)
-def test_ids_with_small_vocabularies_are_tensor2tensors(shared, target, length):
-    built = json.loads((shared / "t2t/subword_built.json").read_bytes())["built"]
-    expected = built[f"target{target}_maxlen{length}"]
-    encoder = SubwordEncoder(shared / f"t2t/subword_built_{target}_{length}.subwords")
-    corpus = (shared / "t2t/subword_corpus.txt").read_text(encoding="utf-8").split("\n")
+def test_ids_with_small_vocabularies_are_tensor2tensors(fixtures, encoded, target, length):
+    folder = fixtures / "tensor2tensor"
+    name = f"subword_built_{target}_{length}.subwords"
+    encoder = SubwordEncoder(folder / name)
+    ids = encoder.encode_batch(encoded["strings"])
+    assert ids == encoded["vocabularies"][name]["ids"]
+    assert encoder.decode_batch(ids) == encoded["vocabularies"][name]["decoded"]
+
+    expected = json.loads((folder / "subword_built.json").read_bytes())["built"][f"target{target}_maxlen{length}"]
+    corpus = (folder / "subword_corpus.txt").read_text(encoding="utf-8").split("\n")
 
     assert encoder.encode_batch(corpus[:20]) == expected["ids_first20"]
     # Which 60 sentences these are is not recorded, but tensor2tensor gives each of them back.
-    assert encoder.encode_batch(encoder.decode_batch(expected["ids_sentences60"])) == expected["ids_sentences60"]
+    sentences = [encoder.decode(row) for row in expected["ids_sentences60"]]
+    assert encoder.encode_batch(sentences) == expected["ids_sentences60"]
 
 
-def test_tokens_are_tensor2tensors(recorded):
-    assert [tokenize(sentence) for sentence in recorded["sentences"]] == recorded["tokens"]
-    assert [join_tokens(tokens) for tokens in recorded["tokens"]] == recorded["sentences"]
+def test_tokens_are_tensor2tensors(encoded):
+    assert [tokenize(text) for text in encoded["strings"]] == encoded["tokens"]
+    assert [join_tokens(tokens) for tokens in encoded["tokens"]] == encoded["strings"]
 
 
 def test_single_spaces_are_tokens_only_at_the_ends():
@@ -154,14 +166,14 @@ def random_texts():
 def test_random_text_survives(small):
     texts = random_texts()
 
-    assert small.decode_batch(small.encode_batch(texts)) == texts
+    assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
 
 
 @pytest.mark.parametrize("name", REAL)
 def test_text_survives_with_real_vocabularies(real, name):
     texts = [*NASTY, *random_texts()]
 
-    assert real[name].decode_batch(real[name].encode_batch(texts)) == texts
+    assert [real[name].decode(ids) for ids in real[name].encode_batch(texts)] == texts
 
 
 def test_decode_stops_at_the_end_mark_and_skips_padding(small):

@@ -54,7 +54,7 @@ def test_subwords_are_learned(tmp_path):
         "subwords",
         data.source_encoder.vocab_size,
     )
-    assert 80 <= entry["size"] <= 100
+    assert 80 <= entry.size <= 100
     build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
     assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
     assert decoded(data, "train") == list(problem.train)
