@@ -20,8 +20,7 @@ from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.registry import did_you_mean
 from t2tlite.tasks.catalogue import open_task
 from t2tlite.tasks.parsing import Parse
-from t2tlite.tasks.task import Candidate, Output, Score, Task
-from t2tlite.tasks.translation import Translation
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task
 from t2tlite.tokens import EOS
 from t2tlite.types import Seq2SeqModel
 from t2tlite.visualise.attention import Attention
@@ -136,12 +135,12 @@ class Translator:
 
     def translate_n_best(
         self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
-    ) -> list[list[Translation]]:
+    ) -> list[list[Hypothesis]]:
         """The `return_beams` best translations of each sentence with their scores; a parser's are sequences of labels.
 
         The arguments and errors are those of `decode`.
         """
-        return cast("list[list[Translation]]", self._decode(self.task.as_sequences(), sentences, options, done))
+        return cast("list[list[Hypothesis]]", self._decode(self.task.as_sequences(), sentences, options, done))
 
     def parse(self, sentences: Sequence[str], **options: float) -> list[Parse]:
         """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
@@ -264,7 +263,7 @@ class Translator:
         batches = _batches_by_words(sources, options.batch_size) if options.rules.batches_of_sentences else None
         found = self._decoder(search).decode(ids, done, batches)
         return [
-            task.choose(source, [Candidate(self._text(one.ids), one.score) for one in hypotheses], wanted)
+            task.choose(source, [Hypothesis(self._text(one.ids), one.score) for one in hypotheses], wanted)
             for source, hypotheses in zip(sources, found, strict=True)
         ]
 
