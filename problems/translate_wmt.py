@@ -1,7 +1,7 @@
 """The paper's translation tasks: WMT 2014 English-German and English-French (section 5.1).
 
-The raw text comes from --tmp_dir, where the unpacked archives of statmt.org/wmt14 are looked for in all folders, or,
-where nothing of them lies there, from TensorFlow Datasets, which downloads it.
+The raw text comes from --tmp_dir, where the unpacked archives of statmt.org/wmt14 are searched for in all folders. If
+none of their files is there, the text comes from TensorFlow Datasets, which downloads it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Wmt14(Problem):
         """Yields the pairs of a split: the corpora one after the other, or TensorFlow Datasets' order.
 
         Raises:
-            ValueError: at once: no such split, or it cannot be told which English file belongs to newstest2014; while
+            ValueError: at once: no such split, or it is not certain which English file belongs to newstest2014; while
                 reading: bad text, named by file and line.
             FileNotFoundError: some files are in `tmp_dir` and others are missing; or none are and TensorFlow Datasets
                 cannot get them (this while reading).
@@ -77,7 +77,7 @@ class Wmt14(Problem):
         return _read(sources, targets)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none where TensorFlow Datasets is used.
+        """The raw files in `tmp_dir`; empty if TensorFlow Datasets is used.
 
         Raises:
             ValueError, FileNotFoundError: as `pairs` does at once.
@@ -103,7 +103,7 @@ class Wmt14(Problem):
         return [*training, Corpus("dev", dev, DEV), Corpus("test", test, TEST)]
 
     def _find(self, tmp_dir: Path | None) -> list[tuple[Corpus, tuple[Path, Path]]]:
-        """All corpora with their files, or nothing where neither files nor archives of them are in `tmp_dir`."""
+        """All corpora with their files; empty if neither files nor archives of them are in `tmp_dir`."""
         if tmp_dir is None:
             return []
         by_name = _files_by_name(Path(tmp_dir).expanduser())

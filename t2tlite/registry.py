@@ -30,7 +30,7 @@ _hparams: dict[str, Callable[[], Any]] = {}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known names nearest to `name`, or all of them where none is near."""
+    """The end of an error message: the known names nearest to `name`, or all of them if none is near."""
     known = sorted(known)
     near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
     if near:
