@@ -79,7 +79,7 @@ class Problem:
 
         Args:
             split: one of `splits()`.
-            tmp_dir: where raw files lie or are downloaded to (--tmp_dir).
+            tmp_dir: where raw files are or are downloaded to (--tmp_dir).
 
         Raises:
             ValueError: bad input; the message names file and line.
