@@ -8,7 +8,7 @@ from t2tlite.report.document import Drawings
 from t2tlite.report.samples import sample_blocks, spread
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.translation import TranslationTask
-from t2tlite.trees.linearise import linearise
+from t2tlite.trees.linearise import TAGS
 from t2tlite.trees.tree import parse_tree
 
 
@@ -16,7 +16,7 @@ def parsed(gold, predicted):
     """The blocks of one sentence, whose data has the gold tree in linearised form."""
     tree = parse_tree(gold)
     task = ParsingTask.from_options({"linearisation": "tags"})
-    return sample_blocks(task, [predicted], [" ".join(tree.words())], [linearise(tree, "kept")])
+    return sample_blocks(task, [predicted], [" ".join(tree.words())], [TAGS.write(tree)])
 
 
 def test_trees_are_drawn_gold_beside_predicted():
