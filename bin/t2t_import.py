@@ -35,20 +35,20 @@ FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "problem", 
 
 def run(args: flags.Args) -> None:
     """Imports, and reports what was imported and what differs."""
-    from t2tlite.tensor2tensor.import_run import import_run
+    from t2tlite.runs.run_folder import RunFolder
+    from t2tlite.tensor2tensor.import_run import Given, import_run
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    folder = Path(args.output_dir).expanduser()
-    imported = import_run(
-        Path(args.t2t_checkpoint).expanduser(),
-        [Path(name).expanduser() for name in args.t2t_vocab],
-        folder,
-        Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
-        args.target_space_id,
-        args.problem,
-        flags.recorded("t2t-import", args),
-        functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False),
+    folder = RunFolder(args.output_dir)
+    given = Given(
+        checkpoint=Path(args.t2t_checkpoint).expanduser(),
+        vocabularies=[Path(name).expanduser() for name in args.t2t_vocab],
+        hparams_file=Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
+        target_space=args.target_space_id,
+        problem=args.problem,
     )
+    progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
+    imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
         print(f"Note: {note}", file=sys.stderr)
     names = ", ".join(Path(path).name for path in imported.checkpoints)

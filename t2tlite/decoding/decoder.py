@@ -20,8 +20,8 @@ LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries u
 BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
 
 
-class Hypothesis(NamedTuple):
-    """One decoded sequence."""
+class TokenHypothesis(NamedTuple):
+    """A hypothesis of beam search as token ids."""
 
     ids: list[int]  # without the EOS
     score: float  # log-probability / length penalty
@@ -73,7 +73,7 @@ class Decoder:
         sources: Sequence[Sequence[int]],
         done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
-    ) -> list[list[Hypothesis]]:
+    ) -> list[list[TokenHypothesis]]:
         """The best sequences for each source, in the order of the sources.
 
         Args:
@@ -87,8 +87,8 @@ class Decoder:
         Raises:
             ValueError: the memory does not suffice for one sentence.
         """
-        empty = [Hypothesis([], 0.0)]
-        results: list[list[Hypothesis]] = [list(empty) for _ in sources]
+        empty = [TokenHypothesis([], 0.0)]
+        results: list[list[TokenHypothesis]] = [list(empty) for _ in sources]
         for batch in batches or self._batches([len(source) for source in sources]):
             batch = [i for i in batch if sources[i]]
             if not batch:
@@ -139,7 +139,7 @@ class Decoder:
             yield [int(i) for i in order[start : start + rows]]
             start += rows
 
-    def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[Hypothesis]]:
+    def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[TokenHypothesis]]:
         inputs = self._pad(sources)
         max_lengths = np.minimum(max_lengths, self._longest)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
@@ -156,7 +156,7 @@ class Decoder:
             return [found for part, lengths in parts for found in self._decode_batch(part, lengths)]
         ids, scores = (x.numpy()[:, : self.options.return_beams] for x in found)
         return [
-            [Hypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]
+            [TokenHypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]
             for rows, values in zip(ids, scores, strict=True)
         ]
 

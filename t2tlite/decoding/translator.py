@@ -20,8 +20,7 @@ from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.registry import did_you_mean
 from t2tlite.tasks.catalogue import open_task
 from t2tlite.tasks.parsing import Parse
-from t2tlite.tasks.task import Candidate, Output, Score, Task
-from t2tlite.tasks.translation import Translation
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task
 from t2tlite.tokens import EOS
 from t2tlite.types import Seq2SeqModel
 from t2tlite.visualise.attention import Attention
@@ -123,7 +122,7 @@ class Translator:
     # the Python API
 
     def translate(self, sentences: Sequence[str], **options: float) -> list[str]:
-        """The best translation of each sentence, in order; a blank sentence stays blank.
+        """The best translation of each sentence, in order; a blank sentence stays blank. `decode` has n-best lists.
 
         Args:
             sentences: without line breaks.
@@ -132,19 +131,13 @@ class Translator:
         Raises:
             ValueError: a bad option, or a sentence longer than the limit; the message names it.
         """
-        return [best[0].text for best in self.translate_n_best(sentences, self.options(**options))]
-
-    def translate_n_best(
-        self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
-    ) -> list[list[Translation]]:
-        """The `return_beams` best translations of each sentence with their scores; a parser's are sequences of labels.
-
-        The arguments and errors are those of `decode`.
-        """
-        return cast("list[list[Translation]]", self._decode(self.task.as_sequences(), sentences, options, done))
+        found = self._decode(self.task.as_sequences(), sentences, self.options(**options))
+        return [outputs[0].text for outputs in found]
 
     def parse(self, sentences: Sequence[str], **options: float) -> list[Parse]:
         """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
+
+        All hypotheses of the beam are compared: the best is the one that fits the words best (`ParsingTask.choose`).
 
         Args:
             sentences: words and punctuation separated by spaces, as in the training trees; brackets may be written
@@ -154,21 +147,8 @@ class Translator:
         Raises:
             ValueError: the model does not parse, a bad option, or a sentence longer than the limit.
         """
-        return [best[0] for best in self.parse_n_best(sentences, self.options(**options))]
-
-    def parse_n_best(
-        self, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
-    ) -> list[list[Parse]]:
-        """The `return_beams` best parses of each sentence, best first; several sequences may give one tree.
-
-        All hypotheses of the beam are compared: first come those that fit the words best (`ParsingTask.choose`). The
-        arguments are those of `decode`.
-
-        Raises:
-            ValueError: the model does not parse, or a sentence is longer than the limit.
-        """
-        task = self.task.parser(self.manifest.name)
-        return cast("list[list[Parse]]", self._decode(task, sentences, options, done))
+        found = self._decode(self.task.parser(self.manifest.name), sentences, self.options(**options))
+        return [cast(Parse, outputs[0]) for outputs in found]
 
     def score(
         self,
@@ -254,7 +234,9 @@ class Translator:
         positions = self.model.max_positions
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
-    def _decode(self, task: Task, sentences: Sequence[str], options: DecodeHParams, done: Done) -> list[list[Output]]:
+    def _decode(
+        self, task: Task, sentences: Sequence[str], options: DecodeHParams, done: Done = lambda count: None
+    ) -> list[list[Output]]:
         _check(sentences)
         sources = [task.source(sentence) for sentence in sentences]
         encoded = self._encode(self.source_encoder, sources, options.rules.strip_sentences)
@@ -264,7 +246,7 @@ class Translator:
         batches = _batches_by_words(sources, options.batch_size) if options.rules.batches_of_sentences else None
         found = self._decoder(search).decode(ids, done, batches)
         return [
-            task.choose(source, [Candidate(self._text(one.ids), one.score) for one in hypotheses], wanted)
+            task.choose(source, [Hypothesis(self._text(one.ids), one.score) for one in hypotheses], wanted)
             for source, hypotheses in zip(sources, found, strict=True)
         ]
 

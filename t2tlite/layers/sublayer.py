@@ -7,6 +7,8 @@ would have drawn.
 
 # B batch, T length, D hidden size
 
+# B batch, T length, D hidden size
+
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -7,6 +7,7 @@ import io
 import math
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -59,8 +60,9 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
     lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
     if not lines:
         return ""
-    salt = {"svg.hashsalt": title}  # for names in the drawing: the same at each call, and others in other charts
-    with matplotlib.rc_context({**STYLE, **salt}):
+    # the salt is for names in the drawing: the same at each call, and others in other charts
+    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}
+    with matplotlib.rc_context(style):
         figure = Figure(figsize=(5, 2.8), layout="constrained")
         axes = figure.subplots()
         for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):

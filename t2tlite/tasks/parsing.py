@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from t2tlite.tasks.task import Candidate, Output, Score, Task
-from t2tlite.tasks.translation import Translation
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.translation import TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.restore import tree_word
@@ -58,7 +58,7 @@ class ParsingTask(Task):
         """The whole beam: the most probable sequence is often one that leaves words out."""
         return beam_size
 
-    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
+    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
         """Parses: those first whose words and tags differ least from the sentence's, by score among equals.
 
         A sequence that leaves words out is often more probable than one with all of them.
@@ -109,31 +109,17 @@ class ParsingTask(Task):
 
     def as_sequences(self) -> Task:
         """Sequences are not made into trees, but scored in the same way."""
-        return SequenceTask(self.linearisation)
+        return SequenceTask(self)
 
 
-class SequenceTask(ParsingTask):
-    """Sentences to linearised trees, left as they are decoded: what tensor2tensor's decoder writes."""
+@dataclasses.dataclass(frozen=True)
+class SequenceTask(TranslationTask):
+    """Sentences to linearised trees, left as they are decoded (as tensor2tensor's decoder does) but scored as trees."""
+
+    parsing: ParsingTask
 
     outputs = "sequences"
-    labels = ("source", "translation", "reference")
 
-    def source(self, sentence: str) -> str:
-        """The sentence as it is."""
-        return sentence
-
-    def hypotheses(self, wanted: int, beam_size: int) -> int:
-        """As many as are wanted."""
-        return wanted
-
-    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
-        """The hypotheses themselves, highest score first."""
-        return [Translation(*hypothesis) for hypothesis in hypotheses[:wanted]]
-
-    def reference(self, source: str, reference: str) -> str:
-        """The linearised gold tree."""
-        return reference
-
-    def summary(self, outputs: Sequence[Output]) -> str:
-        """Nothing was repaired."""
-        return ""
+    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
+        """The scores of the trees that the sequences stand for."""
+        return self.parsing.score(sources, references, sequences)

@@ -11,27 +11,29 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 
-class Candidate(NamedTuple):
-    """A hypothesis of beam search as text."""
+class Hypothesis(NamedTuple):
+    """A hypothesis of beam search as text; of a translation model, a translation."""
 
     text: str
     score: float  # log-probability / length penalty
 
-
-class Output(Protocol):
-    """What a task makes of a hypothesis."""
-
-    @property
-    def text(self) -> str:
-        """What is shown and written to files, one line."""
-
     @property
     def sequence(self) -> str:
         """The text as it was decoded."""
+        return self.text
+
+
+class Output(Protocol):
+    """What a task makes of a hypothesis: its text on one line, its score, and the sequence as it was decoded."""
 
     @property
-    def score(self) -> float:
-        """Log-probability / length penalty."""
+    def text(self) -> str: ...
+
+    @property
+    def score(self) -> float: ...
+
+    @property
+    def sequence(self) -> str: ...
 
 
 class Score(NamedTuple):
@@ -78,15 +80,15 @@ class Task:
         """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
         return wanted
 
-    def choose(self, source: str, hypotheses: Sequence[Candidate], wanted: int) -> list[Output]:
-        """The `wanted` best outputs of a sentence, best first.
+    def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
+        """The `wanted` best outputs of a sentence, best first; by default the hypotheses themselves.
 
         Args:
             source: the sentence as `source` returned it.
             hypotheses: of the beam, highest score first.
             wanted: how many.
         """
-        raise NotImplementedError
+        return list(hypotheses[:wanted])
 
     def reference(self, source: str, reference: str) -> str:
         """A reference in the form of an output's text.

@@ -202,13 +202,14 @@ def test_parse(model):
         assert parse.score < 0
         assert all(count > 0 for count in parse.repairs.values())
     assert model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
-    n_best = model.translate_n_best(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
-    assert parses[0].sequence in [one.text for one in n_best]
+    n_best = model.decode(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
+    assert parses[0] == n_best[0]
+    assert model.translate(sentences[:1], beam_size=2)[0] in [one.sequence for one in n_best]
     assert model.parse([]) == []
 
 
 def test_parse_n_best(model):
-    (parses,) = model.parse_n_best(["A bird was not sick ."], model.options(return_beams=3, beam_size=4))
+    (parses,) = model.decode(["A bird was not sick ."], model.options(return_beams=3, beam_size=4))
     assert len({parse.sequence for parse in parses}) == 3
     assert len({parse.score for parse in parses}) == 3
     assert not parses[0].repairs  # of four hypotheses those that fit the words come first

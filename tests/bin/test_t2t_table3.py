@@ -13,7 +13,7 @@ import pytest
 import sacrebleu
 from tiny_run import PACKAGE, TinyRun
 
-from t2tlite.bin import t2t_table3
+from t2tlite.bin import flags, t2t_table3
 from t2tlite.runs.load import load, run_dataset
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.table3 import sweep
@@ -235,4 +235,4 @@ def test_help(capsys):
     assert t2t_table3.main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "hs256 halves the width" in shown
-    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in t2t_table3.FLAGS)
+    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in flags.definitions(t2t_table3.FLAGS))

@@ -66,7 +66,15 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     model, results = both
     cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
     max_lengths = np.full(len(SOURCES), LENGTH, np.int32)
-    ids, scores = beam_search(model.decode_step, cache, max_lengths, BEAM_SIZE, LENGTH, ALPHA, n_best=BEAM_SIZE)
+    ids, scores = beam_search(
+        model.decode_step,
+        cache,
+        max_lengths=max_lengths,
+        beam_size=BEAM_SIZE,
+        length=LENGTH,
+        alpha=ALPHA,
+        n_best=BEAM_SIZE,
+    )
     np.testing.assert_array_equal(results["ids"], ids)  # [B, M, L]
     np.testing.assert_allclose(results["scores"], scores, rtol=1e-4)
 

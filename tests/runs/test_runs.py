@@ -55,8 +55,8 @@ def test_greedy(model):
 
 
 def test_translations_do_not_depend_on_the_batch(model):
-    wide = model.translate_n_best(SENTENCES, model.options(return_beams=2))
-    narrow = model.translate_n_best(SENTENCES[::-1], model.options(return_beams=2, batch_size=1))[::-1]
+    wide = model.decode(SENTENCES, model.options(return_beams=2))
+    narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1))[::-1]
     assert [[t.text for t in best] for best in narrow] == [[t.text for t in best] for best in wide]
     for one, two in zip(narrow, wide, strict=True):
         np.testing.assert_allclose([t.score for t in one], [t.score for t in two], atol=1e-5)
@@ -69,14 +69,14 @@ def test_options_are_the_problems_unless_changed(model):
 
 def test_extra_length_limits_a_translation(model):
     source = "black horse bites bird today"
-    limited = model.translate_n_best([source], model.options(extra_length=0, beam_size=1))[0][0]
+    limited = model.decode([source], model.options(extra_length=0, beam_size=1))[0][0]
     tokens = len(model.source_encoder.encode(source))
     assert len(model.source_encoder.encode(limited.text)) <= tokens
 
 
 def test_progress_counts_every_sentence_but_blank_ones(model):
     counts: list[int] = []
-    model.translate_n_best(SENTENCES, model.options(batch_size=16), counts.append)
+    model.decode(SENTENCES, model.options(batch_size=16), counts.append)
     assert sum(counts) == 4
     assert len(counts) > 1
 

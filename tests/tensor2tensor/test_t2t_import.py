@@ -145,7 +145,7 @@ def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
     assert losses.sum() / filled.sum() == pytest.approx(float(data["eval_loss"]), abs=1e-4)
 
     options = dict(part.split("=") for part in RECORDED[mode].split(","))
-    found = model.translate_n_best(sentences, model.options(**{name: int(value) for name, value in options.items()}))
+    found = model.decode(sentences, model.options(**{name: int(value) for name, value in options.items()}))
     scores = data[f"decode/{mode}/scores"].reshape(8, -1)
     outputs = data[f"decode/{mode}/outputs"].reshape(8, scores.shape[1], -1)
     for ours, ids, expected in zip(found, outputs, scores, strict=True):

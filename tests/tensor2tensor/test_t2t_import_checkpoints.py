@@ -14,9 +14,10 @@ from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabu
 import t2tlite
 from t2tlite.bin import t2t_datagen, t2t_trainer
 from t2tlite.config import T2T_SCHEDULE
+from t2tlite.files.checkpoint_paths import list_checkpoints
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.tensor2tensor.variables import trained_target_space
-from t2tlite.training.checkpoints import list_checkpoints, restore_weights
+from t2tlite.training.checkpoints import restore_weights
 
 SPACE = "transformer/body/target_space_embedding/kernel"
 

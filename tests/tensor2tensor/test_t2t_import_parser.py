@@ -46,7 +46,7 @@ def test_logits(model, data):
 )
 def test_decodes(fixtures, model, data, mode, options):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
-    found = model.translate_n_best(sentences, model.options(**options))
+    found = model.decode(sentences, model.options(**options))
     scores = data[f"decode/{mode}/scores"].reshape(len(sentences), -1)
     outputs = data[f"decode/{mode}/outputs"].reshape(*scores.shape, -1)
     for ours, ids, expected in zip(found, outputs, scores, strict=True):
@@ -59,7 +59,7 @@ def test_no_more_tokens_than_the_longest_source(fixtures, model, data):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
     scores, outputs = data["decode/beam4_short/scores"], data["decode/beam4_short/outputs"]
     assert outputs.shape[-1] == data["inputs"].shape[1]  # so many tokens were allowed: none more than the source
-    found = model.translate_n_best(sentences, model.options(extra_length=0, return_beams=4))
+    found = model.decode(sentences, model.options(extra_length=0, return_beams=4))
     assert sum(1 not in row for rows in outputs for row in rows) == 6
     assert sorted(map(len, found)) == [1, 1, 4, 4, 4, 4, 4, 4]
     for ours, ids, expected in zip(found, outputs, scores, strict=True):

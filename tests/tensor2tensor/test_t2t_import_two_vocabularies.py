@@ -10,7 +10,7 @@ from imported_model import imported
 from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_checkpoint, write_model
 
 import t2tlite
-from t2tlite.decoding.translator import make_decoder
+from t2tlite.decoding.decoder import Decoder
 
 STEPS = {"init": 0, "final": 20}
 
@@ -37,13 +37,13 @@ def test_logits(run, data):
 
 @pytest.mark.parametrize("mode", ["init/greedy", "init/beam3", "final/greedy", "final/beam4"])
 def test_decodes(run, data, mode):
-    """Those of `init` reach the limit, the longest source, without an end mark: scores are log-probabilities."""
+    """Those of `init` reach the limit, the longest source, without an EOS: scores are log-probabilities."""
     model = t2tlite.load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
     options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
     sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
-    found = make_decoder(model.model, options, model.hparams).decode(sources, batches=[[0, 1, 2, 3]])
+    found = Decoder(model.model, options).decode(sources, batches=[[0, 1, 2, 3]])
     for ours, ids, scores in zip(found, data[f"decode/{mode}/outputs"], data[f"decode/{mode}/scores"], strict=True):
-        ended = [list(row).index(1) if 1 in row else len(row) for row in ids]  # greedy search goes on behind the end
+        ended = [list(row).index(1) if 1 in row else len(row) for row in ids]  # greedy search continues after the EOS
         assert [one.ids for one in ours] == [row[:end].tolist() for row, end in zip(ids, ended, strict=True)]
         np.testing.assert_allclose([one.score for one in ours], scores, atol=1e-4)
         assert mode.startswith("final") or 1 not in ids

@@ -33,7 +33,15 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
     @jax.jit
     def search(sources, max_lengths):
         cache = model.start_decoding(sources, BEAM_SIZE, LENGTH)
-        return beam_search(model.decode_step, cache, max_lengths, BEAM_SIZE, LENGTH, ALPHA, n_best=BEAM_SIZE)
+        return beam_search(
+            model.decode_step,
+            cache,
+            max_lengths=max_lengths,
+            beam_size=BEAM_SIZE,
+            length=LENGTH,
+            alpha=ALPHA,
+            n_best=BEAM_SIZE,
+        )
 
     seeds = [jax.numpy.asarray(seed, "int32") for seed in SEEDS]
     found_ids, scores = search(sources, max_lengths)
