@@ -13,4 +13,8 @@ for folder in ("problems", "hparams", "bin"):
     packages += [f"t2tlite.{folder}"]
     packages += [f"t2tlite.{folder}.{name}" for name in find_packages(folder)]
 
-setup(packages=packages, package_dir=package_dir, package_data={"t2tlite": ["py.typed", "visualise/*.html"]})
+setup(
+    packages=packages,
+    package_dir=package_dir,
+    package_data={"t2tlite": ["py.typed", "report/*.html", "visualise/*.html"]},
+)

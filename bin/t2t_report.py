@@ -12,7 +12,8 @@ Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so ru
 are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
 incomplete, or still training: the report is made of what there is, and says what is missing.
 
-If the hparam set is one of your own, give its package as in training: --t2t_usr_dir.
+Instead of --output_dir, --problem and --hparams_set find the run that t2t-trainer made with them. If the hparam set is
+one of your own, give its package as in training: --t2t_usr_dir.
 """
 
 from __future__ import annotations
@@ -24,25 +25,22 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import flags
 
-FLAGS = ("output_dir", "data_dir", "t2t_usr_dir", "verbosity")
+FLAGS = ("problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
 
 
 def run(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     import t2tlite.hparams  # noqa: F401
     from t2tlite.report.run_report import write_report
-    from t2tlite.runs.run_folder import RunFolder
 
-    flags.require(args, "output_dir")
     flags.import_user_package(args.t2t_usr_dir)
-    run_folder = RunFolder(args.output_dir)
+    folder = flags.run_folder(args)
     with contextlib.suppress(ValueError):  # damaged: the report says so
-        run_folder.hparams()
+        folder.hparams()
     base = None
-    if name := run_folder.flags().get("hparams_set"):
-        with contextlib.suppress(ValueError):  # not registered: the report says so
-            base = registry.hparams(name)
-    for path in write_report(run_folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
+    with contextlib.suppress(ValueError):  # none recorded, or not registered: the report says so
+        base = registry.hparams(folder.flags().get("hparams_set", ""))
+    for path in write_report(folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
         print(path)
 
 

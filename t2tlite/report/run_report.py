@@ -65,7 +65,7 @@ class Missing(list[str]):
         """What `read` returns, or None and a sentence here."""
         try:
             return read()
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RuntimeError, tf.errors.OpError) as error:
             self.append(f"{consequence}{error}")
             return None
 
@@ -89,7 +89,6 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
     history = read_history(run.path)
     decodes, complaints = run.decode_records()
     missing += history.complaints + complaints
-    title = f"{manifest.name if manifest else 'unknown problem'}, {_hparams_set(run) or 'hparam set not recorded'}"
     summary = _summary(run, manifest, history, decodes, missing)
     sections = {
         "Scores": _scores(run, decodes),
@@ -101,6 +100,8 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Software and command": _software(missing.attempt(run.environment), run.command()),
     }
     sections = {"Summary": summary, "What is missing here": [numbered(missing)] if missing else [], **sections}
+    problem = manifest.name if manifest else "unknown problem"
+    title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
     blocks = [
         heading(title, 1),
         paragraph(f"Report of a training run of t2tlite, folder {run.path.resolve().name}"),
@@ -116,13 +117,14 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
 def _summary(
     run: RunFolder, manifest: RunManifest | None, history: History, decodes: Sequence[DecodeRecord], missing: Missing
 ) -> list[str]:
-    rows = [("hparam set", _hparams_set(run) or "not recorded")]
+    rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
     if manifest:
         pair = " to ".join(filter(None, manifest.language_pair))
         rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
     if checkpoints := run.checkpoints():
         rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
-        parameters = _count_parameters(checkpoints[-1])
+        variables = missing.attempt(lambda: tf.train.list_variables(checkpoints[-1]), "Parameters cannot be counted. ")
+        parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
         rows += [("parameters", f"{parameters:,}")] if parameters else []
     if manifest and "train" in manifest.splits:
         rows.append(("training pairs", f"{manifest.splits['train'].pairs:,}"))
@@ -151,7 +153,7 @@ def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
         checkpoint = f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
         values = [_score(record.scores[name]) if name in record.scores else "" for name in names]
         scores.append([*which, Code(checkpoint), f"{record.sentences:,}", *values])
-        options = ", ".join(f"{name} {value:g}" for name, value in record.decode_hparams.items())
+        options = ", ".join(f"{name} {value}" for name, value in record.decode_hparams.items())
         settings.append([*which, options, f"{record.seconds:,.1f} s", Code(record.signature)])
     return [
         table(["split", "step", "checkpoint", "sentences", *names], scores),
@@ -222,7 +224,7 @@ def _checkpoints(run: RunFolder) -> list[str]:
 
 
 def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str]:
-    name = _hparams_set(run)
+    name = run.flags().get("hparams_set")
     if name is None:
         missing.append("flags.txt names no hparam set, so hyperparameters are compared with the defaults.")
     elif base is None:
@@ -276,19 +278,6 @@ def _software(environment: Environment | None, command: Sequence[str]) -> list[s
         rows = [[NAMES.get(name, name), str(value)] for name, value in dataclasses.asdict(environment).items()]
         blocks = [table(["trained with", ""], rows)]
     return [*blocks, *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else [])]
-
-
-def _hparams_set(run: RunFolder) -> str | None:
-    return run.flags().get("hparams_set")
-
-
-def _count_parameters(checkpoint: str) -> int:
-    """The number of weights in a checkpoint; 0 if it cannot be read."""
-    try:
-        shapes = [shape for name, shape in tf.train.list_variables(checkpoint) if name.startswith("model/")]
-    except (tf.errors.OpError, ValueError, RuntimeError):
-        return 0
-    return sum(map(math.prod, shapes))
 
 
 def _score(value: float) -> str:

@@ -13,12 +13,12 @@ import unicodedata
 
 from t2tlite.trees.tree import Tree
 
-# All in pixels.
+# In pixels.
 FONT_SIZE = 13
 GAP = 12  # between two columns
 LEVEL = 40  # from a label's baseline to its children's
 MARGIN = 10
-NARROW, WIDE = "iljtfrI.,:;'`!|()[] ", "mwMW@%"
+WIDTHS = {**dict.fromkeys("iljtfrI.,:;'`!|()[] ", 0.36), **dict.fromkeys("mwMW@%", 0.92)}  # of the font size
 
 
 @dataclasses.dataclass
@@ -99,17 +99,8 @@ def _place(tree: Tree) -> list[_Node]:
 
 def text_width(text: str) -> float:
     """About how many pixels a text takes in a sans-serif font: rather too many than too few."""
-    return sum(map(_character_width, text)) * FONT_SIZE
-
-
-def _character_width(character: str) -> float:
-    """In multiples of the font size."""
-    if unicodedata.combining(character):
-        return 0.0
-    if unicodedata.east_asian_width(character) in "WF":
-        return 1.0
-    if character in NARROW:
-        return 0.36
-    if character in WIDE:
-        return 0.92
-    return 0.72 if character.isupper() else 0.6
+    ems = 0.0
+    for c in text:
+        usual = 1.0 if unicodedata.east_asian_width(c) in "WF" else 0.72 if c.isupper() else 0.6
+        ems += 0.0 if unicodedata.combining(c) else WIDTHS.get(c, usual)
+    return ems * FONT_SIZE

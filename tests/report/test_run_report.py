@@ -198,6 +198,7 @@ def test_damaged_files(made, copy):
         "cost.json is damaged: ",
         "best/best.json is damaged: ",
         "The hparam set of_mine is not known here, so hyperparameters are compared with the defaults.",
+        "Parameters cannot be counted. ",
         "The versions that trained the run are not recorded.",
     ):
         assert expected in shown, expected
