@@ -71,10 +71,7 @@ def run(args: flags.Args) -> None:
         ) from error
     if costs := folder.costs():
         print(cost_line(costs[-1], strategy.extended.worker_devices[0]))
-    print(
-        f"Trained {dataset.name}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, accuracy "
-        f"{evaluation.accuracy:.4f}. The run is in {folder}."
-    )
+    print(f"Trained {dataset.name}: {evaluation}. The run is in {folder}.")
 
 
 def _hparams(args: flags.Args) -> HParams:

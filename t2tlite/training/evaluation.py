@@ -25,6 +25,14 @@ class Evaluation:
     accuracy: float  # share of target tokens given the highest probability
     tokens: int  # target tokens evaluated
 
+    def __str__(self) -> str:
+        return f"dev loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {"loss": self.loss, "perplexity": self.perplexity, "accuracy": self.accuracy}
+
     @property
     def perplexity(self) -> float:
         """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one)."""

@@ -133,20 +133,9 @@ class _Loop:
         replicas = self.job.strategy.num_replicas_in_sync
         self.cost = CostMeter(meter_run, self.step, replicas, self.job.flops_per_token)
         events = self.scratch or self.job.run.path
-        with (
-            _catch_signals() as caught,
-            Progress(events, self.optimizer, self.step, config.train_steps) as self.progress,
-        ):
-            batches = iter(
-                distribute(
-                    self.job.strategy,
-                    self.job.train_store,
-                    self.plan,
-                    self.step,
-                    config.train_steps,
-                    self.job.hparams.accumulate_steps,
-                )
-            )
+        steps, micro_batches = (self.step, config.train_steps), self.job.hparams.accumulate_steps
+        with _catch_signals() as caught, Progress(events, self.optimizer, *steps) as self.progress:
+            batches = iter(distribute(self.job.strategy, self.job.train_store, self.plan, *steps, micro_batches))
             while self.step < config.train_steps:
                 result = self.train_step(batches)
                 self.progress.step(self.step, result)
@@ -158,9 +147,9 @@ class _Loop:
                 if self._is_evaluation_step():
                     self._save()
                     evaluation = self._evaluate()
-                    if config.early_stopping_evals and self.worse_evals >= config.early_stopping_evals:
-                        evals = f"{self.worse_evals} evaluations without a better one"
-                        report(f"Stopping early at step {self.step:,}: {evals}.")
+                    if self._stops_early():
+                        worse = f"{self.worse_evals} evaluations without a better one"
+                        report(f"Stopping early at step {self.step:,}: {worse}.")
                         break
                 elif time.monotonic() - self.saved_at > config.save_checkpoints_secs:
                     self._save()
@@ -189,13 +178,13 @@ class _Loop:
         """Saves the best checkpoint anew if this is better: by the task's score if there is one, otherwise by loss."""
         best = self.checkpoints.best
         before = best.metrics if best else {}
-        metrics = {"loss": evaluation.loss, "perplexity": evaluation.perplexity, "accuracy": evaluation.accuracy}
-        if score is not None:
+        metrics = evaluation.metrics
+        if score is None:
+            better = evaluation.loss < before.get("loss", math.inf)
+        else:
             name = score.name.lower()
             metrics[name] = score.value
             better = score.value > before.get(name, -math.inf)
-        else:
-            better = evaluation.loss < before.get("loss", math.inf)
         if better:
             self.checkpoints.save_best(BestCheckpoint(self.step, metrics))
         return better
@@ -204,12 +193,14 @@ class _Loop:
         every = self.config.local_eval_frequency
         return self.step == self.config.train_steps or (every > 0 and self.step % every == 0)
 
+    def _stops_early(self) -> bool:
+        return 0 < self.config.early_stopping_evals <= self.worse_evals
+
     def _nothing_to_train(self) -> str:
         """Why there is nothing to train, a sentence; empty if there is."""
-        config, patience = self.config, self.config.early_stopping_evals
-        if self.step >= config.train_steps:
-            return f"the run is at step {self.step:,} of {config.train_steps:,}. More needs --train_steps."
-        if patience and self.worse_evals >= patience:
+        if self.step >= self.config.train_steps:
+            return f"the run is at step {self.step:,} of {self.config.train_steps:,}. More needs --train_steps."
+        if self._stops_early():
             return f"the run stopped early at step {self.step:,}. More needs --early_stopping_evals."
         return ""
 

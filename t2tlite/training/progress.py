@@ -104,17 +104,12 @@ class Progress:
 
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
-        line = f"step {step:,}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, "
-        line += f"accuracy {evaluation.accuracy:.4f}"
-        if score is not None:
-            line += f", {score}"
-        report(line + (" (best so far)" if better else ""))
+        scored = "" if score is None else f", {score}"
+        report(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
+        metrics = evaluation.metrics | ({} if score is None else {score.name.lower(): score.value})
         with self._events.as_default():
-            tf.summary.scalar("dev/loss", evaluation.loss, step=step)
-            tf.summary.scalar("dev/perplexity", evaluation.perplexity, step=step)
-            tf.summary.scalar("dev/accuracy", evaluation.accuracy, step=step)
-            if score is not None:
-                tf.summary.scalar(f"dev/{score.name.lower()}", score.value, step=step)
+            for name, value in metrics.items():
+                tf.summary.scalar(f"dev/{name}", value, step=step)
         self._events.flush()
         self._since = time.monotonic()  # evaluation is not counted as training time
 
