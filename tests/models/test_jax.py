@@ -1,6 +1,6 @@
 """The model, its layers and beam search under KERAS_BACKEND=jax, beside what TensorFlow computes.
 
-Skipped if JAX is not installed: t2tlite does not require it.
+Skipped if JAX is not installed: t2tlite itself does not require it.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from t2tlite.models.transformer import Transformer, build_transformer
 # B batch, T target length, V vocabulary, M beam size, L most positions
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed (pip install jax)"),
     # Keras 3.15 writes a model's weights through an interface that NumPy 2 deprecates.
     pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"),
