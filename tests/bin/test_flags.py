@@ -200,7 +200,7 @@ def test_options_of_our_problems():
         extra_trees""".split()
     found = flags.problem_flags()
     assert set(options) <= found.keys()
-    for name in set(options) - {"train_size"}:
+    for name in set(options):
         assert "Explained in" not in found[name].help, name
         assert found[name].default is None
     kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}

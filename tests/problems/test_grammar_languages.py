@@ -2,55 +2,50 @@
 
 import pytest
 
-from t2tlite.problems import grammar_english, grammar_french, grammar_german, grammar_verbs
 from t2tlite.problems.grammar import GrammarSentence
-from t2tlite.problems.grammar_structure import (
-    PRONOUNS,
-    Clause,
-    Nominal,
-    Pair,
-    Place,
-    Predicate,
-    Relative,
-    Sentence,
-    Subordinate,
-)
-from t2tlite.problems.grammar_verbs import BE, BECAUSE, CONTROL, DITRANSITIVE, MODALS, MOTION, THAT, TRANSITIVE
-from t2tlite.problems.grammar_words import (
+from t2tlite.problems.grammar.lexicon import (
     ADJECTIVES,
+    CAN,
     CITIES,
-    FREQUENCIES,
+    CONJUNCTIONS,
     FUTURE,
-    IN,
-    NEXT_TO,
+    GAP,
     NOUNS,
     PAST,
     PEOPLE,
+    PREPOSITIONS,
     PRESENT,
+    PRONOUNS,
     TIMES,
-    TO,
-    TO_CITY,
+    VERBS,
+    determiner,
 )
+from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Place
 
 ME, HE, SHE, WE, THEY = PRONOUNS
 ANNA, PAUL = PEOPLE[0], PEOPLE[6]
 YESTERDAY = TIMES[PAST][1][0]
 
 
-def noun(word, determiner="the", adjective=None, **options):
+def adjective(word):
+    return next(adjective for adjective in ADJECTIVES if adjective.english[0] == word)
+
+
+def noun(word, determiner="the", adjective_word=None, **options):
     found = next(noun for noun in NOUNS if noun.english[0] == word)
-    adjective = next((a for a in ADJECTIVES if a.english == adjective), None)
-    return Nominal(determiner, found, adjective=adjective, **options)
+    return Nominal(determiner, found, adjective=adjective(adjective_word) if adjective_word else None, **options)
 
 
-def clause(verb, tense, subject=None, object=None, **options):
-    verbs = TRANSITIVE + DITRANSITIVE + MOTION + grammar_verbs.INTRANSITIVE + grammar_verbs.REPORTING + (BE,)
-    found = next(v for v in verbs if " ".join(filter(None, (v.english, v.english_particle))) == verb)
+def clause(verb, tense, subject=GAP, object=None, **options):
+    def name(verb):
+        return " ".join(filter(None, (verb.english.infinitive, verb.english.particle)))
+
+    found = next(found for verbs in VERBS.values() for found in verbs if name(found) == verb)
     return Clause(found, tense, subject, object, **options)
 
 
-def predicate(adjective, **options):
-    return Predicate(next(a for a in ADJECTIVES if a.english == adjective), **options)
+def place(preposition, phrase):
+    return Place(PREPOSITIONS[preposition], phrase)
 
 
 # One sentence for each thing that the languages do differently; translations written by hand.
@@ -62,37 +57,42 @@ SAYINGS = [
         "L'homme ouvre cette porte.",
     ),
     (  # inversion, the participle last
-        clause("open", PAST, noun("man"), noun("door", "a", "big"), time=YESTERDAY, time_fronted=True),
+        clause("open", PAST, noun("man"), noun("door", "a", "big"), time=YESTERDAY, fronted=True),
         "Yesterday, the man opened a big door.",
         "Gestern hat der Mann eine große Tür aufgemacht.",
         "Hier, l'homme a ouvert une grande porte.",
     ),
     (  # the verb last
-        clause("say", PRESENT, ANNA, subordinate=Subordinate(THAT, clause("close", PRESENT, HE, noun("box", "his")))),
+        clause(
+            "say",
+            PRESENT,
+            ANNA,
+            subordinate=clause("close", PRESENT, HE, noun("box", "his"), conjunction=CONJUNCTIONS["that"]),
+        ),
         "Anna says that he closes his box.",
         "Anna sagt, dass er seine Kiste zumacht.",
         "Anna dit qu'il ferme sa boîte.",
     ),
     (  # German dative; French elision
-        clause("help", PRESENT, ME, noun("child", "a", "small"), modal=MODALS[0]),
+        clause("help", PRESENT, ME, noun("child", "a", "small"), modal=CAN),
         "I can help a small child.",
         "Ich kann einem kleinen Kind helfen.",
         "Je peux aider un petit enfant.",
     ),
     (  # perfect with sein; agreement with être
-        clause("go", PAST, noun("woman", plural=True), goal=Place(TO, noun("school"))),
+        clause("go", PAST, noun("woman", plural=True), goal=place("to", noun("school"))),
         "The women went to the school.",
         "Die Frauen sind zur Schule gegangen.",
         "Les femmes sont allées à l'école.",
     ),
     (  # contractions
-        clause("go", FUTURE, WE, goal=Place(TO, noun("market"))),
+        clause("go", FUTURE, WE, goal=place("to", noun("market"))),
         "We will go to the market.",
         "Wir werden zum Markt gehen.",
         "Nous irons au marché.",
     ),
     (
-        clause("sleep", PAST, noun("cat"), place=Place(NEXT_TO, noun("garden", plural=True))),
+        clause("sleep", PAST, noun("cat"), place=place("next to", noun("garden", plural=True))),
         "The cat slept next to the gardens.",
         "Die Katze hat neben den Gärten geschlafen.",
         "Le chat a dormi à côté des jardins.",
@@ -116,7 +116,7 @@ SAYINGS = [
         "Ils boivent de l'eau froide.",
     ),
     (  # object pronouns before the French verb
-        clause("give", PRESENT, HE, noun("key"), recipient=SHE, frequency=FREQUENCIES[0]),
+        clause("give", PRESENT, HE, noun("key"), recipient=SHE, frequency="often"),
         "He often gives the key to her.",
         "Er gibt ihr den Schlüssel oft.",
         "Il lui donne souvent la clé.",
@@ -128,13 +128,13 @@ SAYINGS = [
         "Je ne l'ai pas invitée.",
     ),
     (  # numbers; strong endings; gender of one
-        clause("see", PRESENT, WE, noun("apple", "number", "good", plural=True, number=21)),
+        clause("see", PRESENT, WE, noun("apple", "21", "good", plural=True)),
         "We see twenty-one good apples.",
         "Wir sehen einundzwanzig gute Äpfel.",
         "Nous voyons vingt et une bonnes pommes.",
     ),
     (
-        clause("answer", PAST, ANNA, noun("student", "number", "clever", plural=True, number=235)),
+        clause("answer", PAST, ANNA, noun("student", "235", "clever", plural=True)),
         "Anna answered 235 clever students.",
         "Anna hat 235 klugen Studenten geantwortet.",
         "Anna a répondu à 235 étudiants intelligents.",
@@ -155,33 +155,33 @@ SAYINGS = [
         clause(
             "be",
             PRESENT,
-            noun("letter", relative=Relative(clause("write", PAST, noun("man")), True)),
-            predicate=predicate("interesting"),
+            noun("letter", relative=clause("write", PAST, noun("man"))),
+            adjective=adjective("interesting"),
         ),
         "The letter that the man wrote is interesting.",
         "Der Brief, den der Mann geschrieben hat, ist interessant.",
         "La lettre que l'homme a écrite est intéressante.",
     ),
     (
-        clause("see", PAST, HE, noun("woman", "the", relative=Relative(clause("help", PRESENT, ANNA), True))),
+        clause("see", PAST, HE, noun("woman", "the", relative=clause("help", PRESENT, ANNA))),
         "He saw the woman whom Anna helps.",
         "Er hat die Frau gesehen, der Anna hilft.",
         "Il a vu la femme qu'Anna aide.",
     ),
     (
-        clause("call", PRESENT, noun("girl", relative=Relative(clause("arrive", PAST), False)), noun("doctor", "a")),
+        clause("call", PRESENT, noun("girl", relative=clause("arrive", PAST)), noun("doctor", "a")),
         "The girl who arrived calls a doctor.",
         "Das Mädchen, das angekommen ist, ruft einen Arzt an.",
         "La fille qui est arrivée appelle un médecin.",
     ),
     (  # infinitives
-        Clause(CONTROL[0][0], PAST, ANNA, infinitive=(clause("open", PRESENT, None, noun("window")), "de")),
+        clause("try", PAST, ANNA, infinitive=clause("open", PRESENT, GAP, noun("window"))),
         "Anna tried to open the window.",
         "Anna hat versucht, das Fenster aufzumachen.",
         "Anna a essayé d'ouvrir la fenêtre.",
     ),
     (  # coordination: the German auxiliary is said once, if it is the same
-        clause("open", PAST, PAUL, noun("door"), second=clause("wait", PAST, None, noun("guest", plural=True))),
+        clause("open", PAST, PAUL, noun("door"), second=clause("wait", PAST, GAP, noun("guest", plural=True))),
         "Paul opened the door and waited for the guests.",
         "Paul hat die Tür aufgemacht und auf die Gäste gewartet.",
         "Paul a ouvert la porte et a attendu les invités.",
@@ -193,13 +193,13 @@ SAYINGS = [
         "Paul a dormi et est parti.",
     ),
     (  # comparison; agreement of two subjects
-        clause("be", PAST, Pair(ANNA, noun("sister", "her")), predicate=predicate("happy")),
+        clause("be", PAST, Pair(ANNA, noun("sister", "her")), adjective=adjective("happy")),
         "Anna and her sister were happy.",
         "Anna und ihre Schwester waren glücklich.",
         "Anna et sa sœur étaient heureuses.",
     ),
     (
-        clause("be", PRESENT, noun("house"), predicate=predicate("old", than=noun("church", "this"))),
+        clause("be", PRESENT, noun("house"), adjective=adjective("old"), than=noun("church", "this")),
         "The house is older than this church.",
         "Das Haus ist älter als diese Kirche.",
         "La maison est plus vieille que cette église.",
@@ -211,19 +211,25 @@ SAYINGS = [
         "Quelle voiture est-ce qu'elle a achetée ?",
     ),
     (
-        clause("go", PRESENT, THEY, goal=Place(TO_CITY, CITIES[4]), question="why"),
+        clause("go", PRESENT, THEY, goal=place("to city", CITIES[4]), question="why"),
         "Why do they go to Vienna?",
         "Warum gehen sie nach Wien?",
         "Pourquoi est-ce qu'ils vont à Vienne ?",
     ),
     (
-        clause("close", PAST, None, noun("window", "a"), question="who", place=Place(IN, noun("house"))),
+        clause("close", PAST, GAP, noun("window", "a"), question="who", place=place("in", noun("house"))),
         "Who closed a window in the house?",
         "Wer hat ein Fenster im Haus zugemacht?",
         "Qui a fermé une fenêtre dans la maison ?",
     ),
     (  # a clause in front
-        clause("sleep", PRESENT, noun("dog"), subordinate=Subordinate(BECAUSE, clause("arrive", PRESENT, ME), True)),
+        clause(
+            "sleep",
+            PRESENT,
+            noun("dog"),
+            subordinate=clause("arrive", PRESENT, ME, conjunction=CONJUNCTIONS["because"]),
+            fronted=True,
+        ),
         "Because I arrive, the dog sleeps.",
         "Weil ich ankomme, schläft der Hund.",
         "Parce que j'arrive, le chien dort.",
@@ -233,14 +239,14 @@ SAYINGS = [
 
 @pytest.mark.parametrize(("said", "english", "german", "french"), SAYINGS, ids=[saying[1] for saying in SAYINGS])
 def test_says_the_same_in_three_languages(said, english, german, french):
-    sentence = GrammarSentence(Sentence(said))
+    sentence = GrammarSentence(said)
     assert (sentence.english, sentence.german, sentence.french) == (english, german, french)
 
 
 def test_tree_of_a_sentence():
-    said = clause("be", PRESENT, noun("book", relative=Relative(clause("look", PAST, HE), True)), negation="not")
-    said.predicate = predicate("old")
-    assert GrammarSentence(Sentence(said)).tree == (
+    said = clause("be", PRESENT, noun("book", relative=clause("look", PAST, HE)), negation="not")
+    said.adjective = adjective("old")
+    assert GrammarSentence(said).tree == (
         "(S (NP (NP (DT The) (NN book)) (SBAR (WHNP (WDT that)) (S (NP (PRP he)) (VP (VBD looked) (PP (IN for))))))"
         " (VP (VBZ is) (RB not) (ADJP (JJ old))) (. .))"
     )
@@ -252,10 +258,11 @@ def test_numbers():
         ninety-one ninety-nine 100"""
     german = """zwei sechzehn einundzwanzig dreißig einundsechzig siebzig einundsiebzig siebenundsiebzig achtzig
         einundachtzig einundneunzig neunundneunzig 100"""
-    assert [grammar_english.number_words(n) for n in numbers] == english.split()
-    assert [grammar_german.number_words(n) for n in numbers] == german.split()
-    assert [grammar_french.number_words(n, feminine=True) for n in numbers] == [
+    words = [determiner(str(n)) for n in numbers]
+    assert [word.english[1] for word in words] == english.split()
+    assert [word.german[0] for word in words] == german.split()
+    assert [word.french[-1] for word in words] == [
         "deux", "seize", "vingt et une", "trente", "soixante et une", "soixante-dix", "soixante et onze",
         "soixante-dix-sept", "quatre-vingts", "quatre-vingt-une", "quatre-vingt-onze", "quatre-vingt-dix-neuf", "100",
     ]  # fmt: skip
-    assert grammar_french.number_words(41) == "quarante et un"
+    assert determiner("41").french[0] == "quarante et un"

@@ -1,0 +1,148 @@
+"""Says a clause in French.
+
+Words are put in order with full forms (je, que, le), which lose their vowel before another one; articles do so, and
+contract with "à" and "de", as soon as the noun phrase is built.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+
+from t2tlite.problems.grammar import lexicon
+from t2tlite.problems.grammar.lexicon import BE, FUTURE, GAP, HAVE, PAST, PRESENT, Name, Pronoun
+from t2tlite.problems.grammar.structure import INDEFINITE, Clause, Nominal, Pair, Phrase, Place, joined
+
+SUBJECT, DIRECT, INDIRECT, STRESSED = range(4)
+_FUTURE_ENDINGS = ("ai", "a", "ons", "ont")  # I, he, we, they
+_CONTRACTIONS = {("à", "le"): "au", ("à", "les"): "aux", ("de", "le"): "du", ("de", "les"): "des"}
+_VOWEL = "(?=[aeiouyhâàéèêëîïôœAEIOUÉ])"  # every h of the lexicon is mute
+_ELISION = re.compile(rf"\b(je|ne|que|de|me|le|la) (?!huit\b|onze\b){_VOWEL}")
+
+
+def sentence_text(clause: Clause) -> str:
+    """The sentence, with capital and punctuation."""
+    text = _clause(clause)
+    if clause.following:
+        text += f" {clause.following.conjunction.french} {_clause(clause.following)}"
+    text = re.sub(r"\bsi (?=ils?\b)", "s'", _elided(text).replace(" ,", ","))
+    return text[0].upper() + text[1:] + (" ?" if clause.question else ".")
+
+
+def _elided(words: str) -> str:
+    return _ELISION.sub(lambda found: found[1][:-1] + "'", words)
+
+
+def _clause(clause: Clause) -> str:
+    """A clause; French has one order of words for all of them."""
+    front = f"{_adjunct(clause)} ," if clause.fronted else ""
+    if clause.question:
+        front = joined(_object(clause) if clause.question == "which" else "", lexicon.QUESTIONS[clause.question].french)
+    return joined(front, _noun_phrase(clause.subject), _predication(clause, clause.subject))
+
+
+def _adjunct(clause: Clause) -> str:
+    """The time or the subordinate clause, which stands first or last."""
+    inner = clause.subordinate
+    return f"{inner.conjunction.french} {_clause(inner)}" if inner else clause.time.french
+
+
+def _predication(clause: Clause, subject: Phrase, antecedent: Phrase | None = None) -> str:
+    """The verb, which agrees with the subject, and all that follows it.
+
+    A participle after "have" agrees with a direct object before it: a pronoun, what "which" asks for, or the
+    antecedent of a relative clause.
+    """
+    verb, person, clitic, rest = clause.verb.french, subject.person, _clitic(clause), ""
+    if clause.modal:
+        finite, rest, clitic = clause.modal.french.finite(PRESENT, person), joined(clitic, verb.infinitive), ""
+    elif clause.tense == FUTURE:
+        finite = verb.future + _FUTURE_ENDINGS[person]
+    elif clause.tense == PAST and not verb.past:
+        before = clause.object if clause.question == "which" or isinstance(clause.object, Pronoun) else antecedent
+        agrees_with = subject if verb.perfect == "be" else None if verb.preposition else before
+        finite, rest = (BE if verb.perfect == "be" else HAVE).french.finite(PRESENT, person), verb.participle
+        forms = (rest, rest, rest.removesuffix("s") + "s", rest + "e", rest + "e", rest + "es")
+        rest = _agreeing(forms, agrees_with) if agrees_with else rest
+    else:
+        finite = verb.finite(clause.tense, person)
+    ne, second = "ne" if clause.negation else "", f"et {_predication(clause.second, subject)}" if clause.second else ""
+    return joined(ne, clitic, finite, clause.adverb.french, rest, _complements(clause, subject), second)
+
+
+def _clitic(clause: Clause) -> str:
+    """The object pronoun before the verb, or nothing."""
+    if isinstance(clause.object, Pronoun):
+        return clause.object.french[INDIRECT if clause.verb.french.preposition else DIRECT]
+    return clause.recipient.french[INDIRECT] if isinstance(clause.recipient, Pronoun) else ""
+
+
+def _complements(clause: Clause, subject: Phrase) -> str:
+    """What follows the verb."""
+    words = ["" if clause.question == "which" or isinstance(clause.object, Pronoun) else _object(clause)]
+    if not isinstance(clause.recipient, Pronoun):
+        words.append(_after_preposition("à", clause.recipient))
+    words += [_place(clause.goal), _place(clause.place)]
+    if clause.adjective:
+        degree = "plus" if clause.than else clause.degree.french
+        words += [degree, _agreeing(clause.adjective.french[1:], subject), _after_preposition("que", clause.than)]
+    if clause.infinitive:
+        words += [clause.verb.french.preposition, _clitic(clause.infinitive), clause.infinitive.verb.french.infinitive]
+        words.append(_complements(clause.infinitive, subject))
+    return joined(*words, "" if clause.fronted else _adjunct(clause))
+
+
+def _object(clause: Clause) -> str:
+    phrase = clause.object
+    if isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation:
+        phrase = dataclasses.replace(phrase, determiner="no")
+    return _after_preposition(clause.verb.french.preposition, phrase)
+
+
+def _place(place: Place | None) -> str:
+    return _after_preposition(place.preposition.french, place.phrase) if place else ""
+
+
+def _after_preposition(preposition: str, phrase: Phrase | None) -> str:
+    """A noun phrase after its preposition, if it has one: au jardin, à côté des maisons, avec lui; or nothing."""
+    if phrase is None:
+        return ""
+    before, _, last = preposition.rpartition(" ")
+    article, _, rest = _noun_phrase(phrase, STRESSED).partition(" ")
+    return joined(before, _CONTRACTIONS.get((last, article)) or joined(last, article), rest)
+
+
+def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
+    """A noun phrase; a pronoun's form is SUBJECT or STRESSED here."""
+    if isinstance(phrase, Name):
+        return phrase.french[form]
+    if isinstance(phrase, Pair):
+        return f"{_noun_phrase(phrase.first)} et {_noun_phrase(phrase.second)}"
+    determiner, words = phrase.determiner, phrase.noun.french[2 if phrase.plural else 1]
+    if phrase.adjective:
+        position, *forms = phrase.adjective.french
+        if position == "before":
+            words = f"{_agreeing(forms, phrase, words)} {words}"
+            determiner = "no" if phrase.plural and determiner in INDEFINITE else determiner  # de belles pommes
+        else:
+            words = f"{words} {_agreeing(forms, phrase)}"
+    article = _agreeing(lexicon.determiner(determiner).french, phrase, words)
+    owner = _after_preposition("de", phrase.owner)
+    return joined(_elided(f"{article} {words}"), owner, _place(phrase.place), _relative(phrase))
+
+
+def _relative(phrase: Nominal) -> str:
+    clause = phrase.relative
+    if clause is None:
+        return ""
+    if clause.subject is GAP:
+        return f"qui {_predication(clause, phrase)}"
+    pronoun = "à qui" if clause.verb.french.preposition else "que"
+    return f"{pronoun} {_noun_phrase(clause.subject)} {_predication(clause, clause.subject, antecedent=phrase)}"
+
+
+def _agreeing(forms: Sequence[str], phrase: Phrase, next_words: str = "") -> str:
+    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that agrees with a noun phrase."""
+    number = 2 if phrase.plural else 1 if re.match(_VOWEL, next_words) else 0
+    return forms[number + 3 * phrase.feminine]

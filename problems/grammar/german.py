@@ -1,0 +1,155 @@
+"""Says a clause in German.
+
+A clause is built in fields: what stands before the finite verb, the finite verb, the middle, the rest of the verb
+(particle, participle, infinitive), and what follows it (clauses). In a subordinate clause the finite verb goes last.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+from t2tlite.problems.grammar import lexicon
+from t2tlite.problems.grammar.lexicon import BE, FUTURE, GAP, HAVE, PAST, PRESENT, Name, Pronoun
+from t2tlite.problems.grammar.structure import INDEFINITE, Clause, Nominal, Pair, Phrase, Place, joined
+
+_WILL = ("werde", "wird", "werden", "werden")
+_CASES = ("nominative", "accusative", "dative", "genitive")
+_NEW = (*INDEFINITE, "many", "every")  # determiners of an object that stands after the negation
+_GENDERS = ("der", "die", "das", "plural")
+_CONTRACTIONS = {("in", "dem"): "im", ("in", "das"): "ins", ("zu", "dem"): "zum", ("zu", "der"): "zur"}
+
+
+def sentence_text(clause: Clause) -> str:
+    """The sentence, with capital and punctuation."""
+    text = _main(clause)
+    if clause.following:
+        text += f" {clause.following.conjunction.german} {_main(clause.following)}"
+    text = re.sub("( *,)+", ",", text).strip(" ,")
+    return text[0].upper() + text[1:] + ("?" if clause.question else ".")
+
+
+def _main(clause: Clause) -> str:
+    """A clause with the finite verb second; it is first in a question of yes or no."""
+    subject, (finite, rest) = _noun_phrase(clause.subject, "nominative"), _verb(clause, clause.subject.person)
+    words = [subject, finite]
+    if clause.question:
+        asked = _object(clause) if clause.question == "which" else lexicon.QUESTIONS[clause.question].german
+        words = [asked, finite, subject]
+    elif clause.fronted:
+        words = [clause.time.german, _final(clause.subordinate), finite, subject]
+    words += [_middle(clause), rest]
+    if clause.second:
+        second_finite, second_rest = _verb(clause.second, clause.subject.person)
+        said = clause.tense in (PAST, FUTURE) and finite == second_finite  # one auxiliary serves both
+        words += ["und", "" if said else second_finite, _middle(clause.second), second_rest]
+    return joined(*words, _after(clause))
+
+
+def _final(clause: Clause | None, pronoun: str = "", antecedent: Phrase | None = None) -> str:
+    """A subordinate or relative clause, with the finite verb at its end and commas around it; or nothing."""
+    if clause is None:
+        return ""
+    finite, rest = _verb(clause, (antecedent or clause.subject).person)
+    opening = [pronoun or clause.conjunction.german, _noun_phrase(clause.subject, "nominative")]
+    verb = rest + finite if rest == clause.verb.german.particle else f"{rest} {finite}"
+    return joined(",", *opening, _middle(clause), verb, _after(clause), ",")
+
+
+def _relative(phrase: Phrase | None) -> str:
+    """The relative clause of a noun, or nothing."""
+    if not isinstance(phrase, Nominal) or phrase.relative is None:
+        return ""
+    verb = phrase.relative.verb.german
+    if phrase.relative.subject is GAP:
+        return _final(phrase.relative, _ending("the", phrase, "nominative"), antecedent=phrase)
+    pronoun = "denen" if verb.case == "dative" and phrase.plural else _ending("the", phrase, verb.case)
+    return _final(phrase.relative, joined(verb.preposition, pronoun))
+
+
+def _verb(clause: Clause, person: int) -> tuple[str, str]:
+    """The finite verb, and the rest of the verb, which stands at the end of the clause."""
+    verb = clause.verb.german
+    if clause.modal or clause.tense == FUTURE:
+        finite = clause.modal.german.finite(PRESENT, person) if clause.modal else _WILL[person]
+        return finite, verb.particle + verb.infinitive
+    if clause.tense == PAST and not verb.past:
+        return (BE if verb.perfect == "be" else HAVE).german.finite(PRESENT, person), verb.participle
+    return verb.finite(clause.tense, person), verb.particle
+
+
+def _middle(clause: Clause) -> str:
+    """Objects, adverbials, negation and predicate, in the order of their ranks."""
+    phrase, recipient, adverb, predicate = clause.object, clause.recipient, clause.adverb.german, ""
+    rank = 4  # den Apfel nie
+    if clause.verb.german.preposition:
+        rank = 8  # nie auf den Gast
+    elif isinstance(phrase, Pronoun):
+        rank = 0  # ihn nie
+    elif isinstance(phrase, Nominal) and (phrase.determiner in _NEW or phrase.determiner.isdigit()):
+        rank = 6  # nie einen Apfel
+        adverb = "" if phrase.determiner in INDEFINITE and clause.negation == "not" else adverb  # keinen Apfel
+    if clause.adjective:
+        positive, _, comparative = clause.adjective.german
+        compared = joined(comparative, "als", _noun_phrase(clause.than, "nominative"))
+        predicate = compared if clause.than else joined(clause.degree.german, positive)
+    parts = {
+        rank: "" if clause.question == "which" else _object(clause),
+        1 if isinstance(recipient, Pronoun) else 3: _noun_phrase(recipient, "dative"),
+        2: "" if clause.fronted else clause.time.german,
+        5: adverb,
+        7: joined(_place(clause.place), _place(clause.goal)),
+        9: predicate,
+    }
+    return joined(*(parts[rank] for rank in sorted(parts)))
+
+
+def _object(clause: Clause) -> str:
+    """The object after its preposition, without its relative clause."""
+    verb, phrase = clause.verb.german, clause.object
+    if isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation == "not":
+        phrase = dataclasses.replace(phrase, determiner="no")
+    return joined(verb.preposition, _noun_phrase(phrase, verb.case)) if phrase else ""
+
+
+def _after(clause: Clause) -> str:
+    """What follows the end of the verb: relative clause of the object, infinitive, subordinate clause."""
+    words = [_relative(clause.object), "" if clause.fronted else _final(clause.subordinate)]
+    if clause.infinitive:
+        verb, middle = clause.infinitive.verb.german, _middle(clause.infinitive)
+        words += [",", middle] if middle else []
+        words.append(f"{verb.particle}zu{verb.infinitive}" if verb.particle else f"zu {verb.infinitive}")
+    return joined(*words)
+
+
+def _place(place: Place | None) -> str:
+    if place is None:
+        return ""
+    preposition, case = place.preposition.german.split()
+    article, _, rest = _noun_phrase(place.phrase, case).partition(" ")
+    return joined(_CONTRACTIONS.get((preposition, article), f"{preposition} {article}"), rest)
+
+
+def _noun_phrase(phrase: Phrase | None, case: str) -> str:
+    """A noun phrase in a case, or nothing. The relative clause of a subject follows it, that of an object the verb."""
+    if phrase is None:
+        return ""
+    if isinstance(phrase, Name):
+        return phrase.german[_CASES.index(case)]
+    if isinstance(phrase, Pair):
+        return f"{_noun_phrase(phrase.first, case)} und {_noun_phrase(phrase.second, case)}"
+    owner, relative = "", _relative(phrase) if case == "nominative" else ""
+    if isinstance(phrase.owner, Name):
+        article, endings = phrase.owner.german[0] + "s", "strong"
+    else:
+        stem, article_endings, endings = lexicon.determiner(phrase.determiner).german
+        article, owner = stem + _ending(article_endings, phrase, case), _noun_phrase(phrase.owner, "genitive")
+    adjective = phrase.adjective.german[1] + _ending(endings, phrase, case) if phrase.adjective else ""
+    noun = phrase.noun.german[1 + _CASES.index(case) + 4 * phrase.plural]
+    return joined(article, adjective, noun, owner, _place(phrase.place), relative)
+
+
+def _ending(table: str, phrase: Nominal, case: str) -> str:
+    """The ending for the gender, or the plural, and the case."""
+    gender = _GENDERS.index("plural" if phrase.plural else phrase.noun.german[0])
+    return lexicon.ENDINGS[table][gender][_CASES.index(case)]

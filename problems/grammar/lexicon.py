@@ -1,0 +1,175 @@
+"""The words of the grammar in English, German and French, read from lexicon.txt, which says what its columns mean."""
+
+from __future__ import annotations
+
+import importlib.resources
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+PRESENT, PAST, FUTURE = TENSES = ("present", "past", "future")
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """Words that do not change; English is a tree."""
+
+    english: str
+    german: str
+    french: str
+
+
+@dataclass(frozen=True, eq=False)
+class Word:
+    """A noun, an adjective or a determiner: its label and forms, whose order lexicon.txt explains."""
+
+    label: str
+    english: tuple[str, ...]
+    german: tuple[str, ...]
+    french: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Name(Word):
+    """The name of a person or a city; `person` is the form that its verb takes: 0 as I, 1 as he, 2 as we, 3 as they."""
+
+    person: int
+    plural: bool
+    feminine: bool
+
+
+class Pronoun(Name):
+    """A personal pronoun."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conjugation:
+    """A verb in one language."""
+
+    infinitive: str
+    present: str  # I/he/we/they
+    past: str = ""  # in German and French only if it is used in place of the perfect
+    participle: str = ""
+    future: str = ""  # the French stem
+    particle: str = ""  # turn ON, AUF|machen
+    preposition: str = ""  # look FOR, AUF ... warten, répondre À, essayer DE
+    case: str = "accusative"  # of its object in German
+    perfect: str = "have"  # or "be": ist gegangen, est allé
+
+    def finite(self, tense: str, person: int) -> str:
+        """The form of the past or else of the present for I, he, we or they."""
+        forms = (self.past if tense == PAST else self.present).split("/")
+        return forms[min(person, len(forms) - 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Verb:
+    """A verb, the nouns that can be its object, and its traits, which lexicon.txt explains."""
+
+    english: Conjugation
+    german: Conjugation
+    french: Conjugation
+    objects: tuple[Word, ...]
+    traits: frozenset[str]
+
+
+N = TypeVar("N", bound=Name)
+
+
+def suiting(words: Sequence[Word], kinds: str) -> tuple[Word, ...]:
+    """Those of the nouns or adjectives that are of one of these kinds."""
+    return tuple(word for word in words if set(word.label) & set(kinds))
+
+
+def read_tables(name: str) -> dict[str, list[list[str]]]:
+    """The columns of each line of a text file beside this one, by "[section]"."""
+    text = importlib.resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    tables: dict[str, list[list[str]]] = {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            rows = tables[line.strip("[]")] = []
+        elif line and not line.startswith("#"):
+            rows.append([column.strip() for column in line.split("|")])
+    return tables
+
+
+def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
+    """The forms in each column, `count` times the same if there is one."""
+    forms = [tuple(form.strip("-").replace("_", " ") for form in column.split()) for column in columns]
+    return [column * (count if len(column) == 1 else 1) for column in forms]
+
+
+def _name(cls: type[N], label: str, *columns: str) -> N:
+    return cls(label, *_forms(columns, 4), person=int(label[0]), plural="plural" in label, feminine="feminine" in label)
+
+
+def _conjugation(column: str, names: str) -> Conjugation:
+    """A verb's column: forms with these names, then options: `gehe/geht/gehen gegangen perfect=be`."""
+    forms = [word for word in column.split() if "=" not in word]
+    given = dict(zip(names.split(), forms, strict=True))
+    given.setdefault("infinitive", given["present"].split("/")[-1])
+    return Conjugation(**given | dict(word.split("=") for word in column.split() if "=" in word))
+
+
+def _verb(label: str, english: str, german: str, french: str) -> Verb:
+    kinds, *traits = label.split()
+    return Verb(
+        _conjugation(english, "present past"),
+        _conjugation(german, "present participle"),
+        _conjugation(french, "infinitive present participle future"),
+        suiting(NOUNS, kinds),
+        frozenset(traits),
+    )
+
+
+def _expressions(section: str) -> dict[str, Expression]:
+    return {label: Expression(*columns) for label, *columns in _TABLES[section]}
+
+
+def _adverbials(*texts: str) -> tuple[Expression, ...]:
+    """The adverbials that a line of the section "times" stands for: `in {number} {unit}` -> in two days, ..."""
+    fillers = [[(slot, row) for row in _FILLERS[slot]] for slot in re.findall(r"{(\w+)}", texts[0])]
+    return tuple(
+        Expression(*(text.format(**{slot: row[language] for slot, row in rows}) for language, text in enumerate(texts)))
+        for rows in itertools.product(*fillers)
+    )
+
+
+def determiner(label: str) -> Word:
+    """A determiner; a number from 100 is written in digits."""
+    return DETERMINERS.get(label) or Word(label, ("CD", label), (label, "none", "strong"), (label,) * 6)
+
+
+_TABLES = read_tables("lexicon.txt")
+ADJECTIVES = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["adjectives"])
+NOUNS = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["nouns"])
+DETERMINERS = {row[0]: Word(row[0], *_forms(row[1:], 6)) for row in _TABLES["determiners"] + _TABLES["numbers"]}
+PEOPLE, CITIES = (tuple(_name(Name, *row) for row in _TABLES[section]) for section in ("people", "cities"))
+*PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])  # I, he, she, we, they; GAP: not said
+# German, by gender (masculine, feminine, neuter, plural), then case.
+ENDINGS = {label: _forms(columns) for label, *columns in _TABLES["endings"]}
+PREPOSITIONS = _expressions("prepositions")
+CONJUNCTIONS = _expressions("conjunctions")
+QUESTIONS = _expressions("questions")
+ADVERBS = _expressions("adverbs")
+NOTHING = ADVERBS[""]
+# By what goes with the verb: transitive, motion, modal, ...
+VERBS = {
+    section.removesuffix(" verbs"): tuple(_verb(*row) for row in rows)
+    for section, rows in _TABLES.items()
+    if section.endswith(" verbs")
+}
+BE, HAVE, DO = VERBS["auxiliary"]
+CAN, MUST, WANT = VERBS["modal"]
+_FILLERS = {
+    "number": [(two.english[1], two.german[0], two.french[0]) for two in (DETERMINERS[str(n)] for n in range(2, 11))],
+    "unit": [texts for _, *texts in _TABLES["units"]],
+    "weekday": [texts for _, *texts in _TABLES["weekdays"]],
+    "year": [[str(year)] * 3 for year in range(1950, 2026)],
+}
+# Groups of adverbials, of which one is drawn, then one of its members.
+TIMES = {
+    tense: [_adverbials(*texts) for tenses, *texts in _TABLES["times"] if tense in tenses.split()] for tense in TENSES
+}
