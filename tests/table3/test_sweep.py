@@ -15,7 +15,7 @@ from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.models.transformer import build_transformer
 from t2tlite.problems import grammar
-from t2tlite.problems.grammar_parsing import GrammarParsing
+from t2tlite.problems.grammar import GrammarParsing
 from t2tlite.table3 import sweep
 from t2tlite.table3.rows import ROWS, select
 from t2tlite.table3.sweep import Sweep, dry_run
