@@ -78,7 +78,7 @@ def import_run(
         )
     paths = _checkpoints(given.checkpoint.absolute())
     trained_in = Path(paths[0]).parent
-    hparams_file = given.hparams_file or _beside(trained_in, "hparams.json")
+    hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
     if hparams_file is None:
         raise FileNotFoundError(
             f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
@@ -157,15 +157,16 @@ def _reason(error: Exception) -> str:
 
 def _trainer_flags(*folders: Path) -> dict[str, str]:
     """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
-    path = next(filter(None, (_beside(folder, "flags_t2t.txt") for folder in folders)), None)
+    path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
     found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
     return {match[1]: match[2] for match in found if match}
 
 
-def _beside(folder: Path, name: str) -> Path | None:
+def _beside(name: str, *folders: Path) -> Path | None:
     """A file in the folder of a checkpoint or, since averages have their own folders, in the one above."""
-    return next((where / name for where in (folder, folder.parent) if (where / name).is_file()), None)
+    paths = (where / name for folder in folders for where in (folder, folder.parent))
+    return next(filter(Path.is_file, paths), None)
 
 
 def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:

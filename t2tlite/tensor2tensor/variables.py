@@ -73,7 +73,9 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
     moments = [value for name, value in variables.items() if name.endswith(TARGET_SPACES_MOMENTS)]
-    rows = np.flatnonzero(np.any(moments[0] != 0, axis=1)) if moments and np.ndim(moments[0]) == 2 else []
+    if not moments or np.ndim(moments[0]) != 2:
+        return None
+    rows = np.flatnonzero(np.any(moments[0] != 0, axis=1))
     return int(rows[0]) if len(rows) == 1 else None
 
 
