@@ -16,6 +16,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 # an alias of Any, which tells the reader what is a tensor.
 Tensor: TypeAlias = Any
 
+# The seed of a call's dropout masks, int32 [2], or None to run without dropout.
+Seed: TypeAlias = Tensor | None
+
 # The constructor arguments of a layer or a model, as `get_config` returns them: JSON-serialisable.
 Config: TypeAlias = dict[str, Any]
 
@@ -47,14 +50,9 @@ class AttentionWeights(NamedTuple):
 class Variable(Protocol):
     """A Keras variable, as optimizers and checkpoints use it."""
 
-    @property
-    def path(self) -> str: ...
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    @property
-    def value(self) -> Tensor: ...
+    path: str
+    shape: tuple[int, ...]
+    value: Tensor
 
     def assign(self, value: Tensor) -> Tensor: ...
 
@@ -62,7 +60,10 @@ class Variable(Protocol):
 
 
 class Seq2SeqModel(Protocol):
-    """An encoder-decoder model, as training, decoding and checkpoints use it. `Transformer` is one."""
+    """An encoder-decoder model, as training, decoding and checkpoints use it.
+
+    `t2tlite.models.transformer.Transformer` is one, which documents the arguments of its methods.
+    """
 
     @property
     def trainable_variables(self) -> Sequence[Variable]:
@@ -75,14 +76,8 @@ class Seq2SeqModel(Protocol):
     def count_params(self) -> int:
         """The number of weights."""
 
-    def __call__(self, inputs: Tensor, targets: Tensor, seed: Tensor | None = None) -> Tensor:
-        """Logits float32 [B, T, V] of each target token, given those before it and the source (teacher forcing).
-
-        Args:
-            inputs: int32 [B, S], source ids ending in EOS, padded with PAD.
-            targets: int32 [B, T], likewise.
-            seed: int32 [2] to train with dropout, or None to run without.
-        """
+    def __call__(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
+        """int32 [B, S] and [B, T] -> logits float32 [B, T, V] of each target token, given those before it."""
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
         """The attention weights of `__call__` without dropout."""
@@ -93,11 +88,4 @@ class Seq2SeqModel(Protocol):
     def decode_step(
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
     ) -> tuple[Tensor, DecodingCache]:
-        """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled.
-
-        Args:
-            tokens: int32 [B, M], the token before this position; PAD at the first.
-            step: the position, counted from 0.
-            ancestors: float32 [B, M, L, M]; [b, m, l, s] is 1 if hypothesis m was in slot s at position l, else 0.
-            cache: as `start_decoding` or the step before returned it.
-        """
+        """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled."""

@@ -16,7 +16,7 @@ from keras import ops
 
 from t2tlite.layers.sublayer import Dropout
 from t2tlite.tokens import PAD
-from t2tlite.types import Config, Tensor
+from t2tlite.types import Config, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
@@ -53,10 +53,8 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_transform = projection(hidden_size, "output_transform")
         self.weight_dropout = Dropout(dropout, name="weight_dropout", dtype=self.dtype_policy)
 
-    def call(
-        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Tensor | None = None, record: Record | None = None
-    ) -> Tensor:
-        """Attends from `x` to `memory`.
+    def call(self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
+        """Attends from `x` to `memory`; returns [B, T, D].
 
         Args:
             x: [B, T, D].
@@ -64,25 +62,15 @@ class MultiHeadAttention(keras.layers.Layer):
             bias: float32, broadcast to [B, H, T, S]; MASKED at masked positions, 0 at the others.
             seed: int32 [2] for dropout, or None.
             record: called with the attention weights, float32 [B, H, T, S], before dropout; or None.
-
-        Returns:
-            [B, T, D].
         """
-        keys, values = self.keys_values(memory)
-        return self.attend(x, keys, values, bias, seed, record)
+        return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
         return self._split_heads(self.key(memory)), self._split_heads(self.value(memory))
 
     def attend(
-        self,
-        x: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        bias: Tensor,
-        seed: Tensor | None = None,
-        record: Record | None = None,
+        self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
     ) -> Tensor:
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
         # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other order inside a loop.
@@ -91,20 +79,13 @@ class MultiHeadAttention(keras.layers.Layer):
         if record is not None:
             record(weights)
         weights = self.weight_dropout(ops.cast(weights, queries.dtype), seed=seed)
-        heads = ops.matmul(weights, values)  # [B, H, T, U]
-        heads = ops.transpose(heads, (0, 2, 1, 3))  # [B, T, H, U]
-        length = ops.shape(heads)[1]
-        return self.output_transform(ops.reshape(heads, (-1, length, heads.shape[2] * heads.shape[3])))
+        heads = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))  # [B, T, H, U]
+        return self.output_transform(ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units)))
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "hidden_size": self.output_transform.units,
-            "num_heads": self.num_heads,
-            "key_channels": self.key.units,
-            "value_channels": self.value.units,
-            "dropout": self.weight_dropout.rate,
-        }
+        sizes = {"hidden_size": self.output_transform.units, "num_heads": self.num_heads}
+        channels = {"key_channels": self.key.units, "value_channels": self.value.units}
+        return super().get_config() | sizes | channels | {"dropout": self.weight_dropout.rate}
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
@@ -113,15 +94,12 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-    """softmax(Q K^T + bias), equation (1); the scale 1/sqrt(d_k) is already on the queries.
+    """softmax(Q K^T + bias), equation (1), float32 [B, H, T, S]; the scale 1/sqrt(d_k) is already on the queries.
 
     Args:
         queries: [B, H, T, K].
         keys: [B, H, S, K].
         bias: float32, broadcast to [B, H, T, S].
-
-    Returns:
-        float32 [B, H, T, S], each row summing to one.
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [B, H, T, S]
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
@@ -133,10 +111,6 @@ def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:
 
 
 def causal_mask(length: int | Tensor) -> Tensor:
-    """The causal mask as a bias on scores, float32 [1, 1, T, T].
-
-    A position attends to itself and to earlier positions (section 3.2.3).
-    """
+    """The causal mask as a bias on scores, float32 [1, 1, T, T]: no query attends to later positions (3.2.3)."""
     positions = ops.arange(length)
-    later = ops.cast(positions[None, :] > positions[:, None], "float32")  # [T, T]
-    return later[None, None] * MASKED
+    return ops.cast(positions[None, :] > positions[:, None], "float32")[None, None] * MASKED

@@ -47,7 +47,7 @@ class Embedding(keras.layers.Layer):
         return ops.cast(ops.matmul(x, ops.transpose(weight)), "float32")
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "vocab_size": self.vocab_size, "hidden_size": self.hidden_size}
+        return super().get_config() | {"vocab_size": self.vocab_size, "hidden_size": self.hidden_size}
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -80,15 +80,7 @@ class Positions(keras.layers.Layer):
             )
 
     def call(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
-        """Adds the vectors of positions start, start + 1, ...
-
-        Args:
-            x: [B, T, D].
-            start: position of the first vector, counted from 0.
-
-        Returns:
-            [B, T, D].
-        """
+        """Adds to `x` [B, T, D] the vectors of positions start, start + 1, ..., counted from 0; returns [B, T, D]."""
         if self.kind == "none":
             return x
         at = ops.arange(ops.shape(x)[1]) + start  # [T]
@@ -101,12 +93,8 @@ class Positions(keras.layers.Layer):
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "kind": self.kind,
-            "hidden_size": self.hidden_size,
-            "max_positions": self.max_positions,
-        }
+        arguments = {"kind": self.kind, "hidden_size": self.hidden_size, "max_positions": self.max_positions}
+        return super().get_config() | arguments
 
 
 def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
@@ -114,10 +102,7 @@ def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
 
     Args:
         positions: [T], counted from 0.
-        hidden_size: d, even.
-
-    Returns:
-        float32 [T, hidden_size].
+        hidden_size: d, even; the result is float32 [T, d].
     """
     rates = 10000.0 ** (-np.arange(0, hidden_size, 2, dtype=np.float64) / hidden_size)
     angles = _angles(positions, rates)  # [T, d/2]
@@ -130,10 +115,7 @@ def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
 
     Args:
         positions: [T], counted from 0.
-        hidden_size: d, even.
-
-    Returns:
-        float32 [T, hidden_size].
+        hidden_size: d, even; the result is float32 [T, d].
     """
     half = hidden_size // 2
     rates = np.exp(-np.arange(half, dtype=np.float64) * math.log(10000.0) / max(half - 1, 1))

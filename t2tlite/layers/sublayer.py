@@ -7,8 +7,6 @@ would have drawn.
 
 # B batch, T length, D hidden size
 
-# B batch, T length, D hidden size
-
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,14 +14,12 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2tlite.types import Config, Tensor
+from t2tlite.types import Config, Seed, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Residual(keras.layers.Layer):
-    """LayerNorm(x + Dropout(Sublayer(x))), the paper's; or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
-
-    Sections 3.1 and 5.4.
+    """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
 
     Args:
         dropout: rate on the sublayer's output.
@@ -37,19 +33,15 @@ class Residual(keras.layers.Layer):
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
-    def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Tensor | None = None) -> Tensor:
+    def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Seed = None) -> Tensor:
         """Applies `sublayer`, a function [B, T, D] -> [B, T, D], to `x` [B, T, D]."""
         if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)), seed=seed)
         return self.norm(x + self.dropout(sublayer(x), seed=seed))
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "dropout": self.dropout.rate,
-            "pre_norm": self.pre_norm,
-            "epsilon": self.norm.epsilon,
-        }
+        arguments = {"dropout": self.dropout.rate, "pre_norm": self.pre_norm, "epsilon": self.norm.epsilon}
+        return super().get_config() | arguments
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -68,17 +60,13 @@ class FeedForward(keras.layers.Layer):
         self.inner_dropout = Dropout(dropout, name="inner_dropout", dtype=self.dtype_policy)
         self.outer = keras.layers.Dense(hidden_size, name="outer", dtype=self.dtype_policy)
 
-    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
+    def call(self, x: Tensor, seed: Seed = None) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "hidden_size": self.outer.units,
-            "filter_size": self.inner.units,
-            "dropout": self.inner_dropout.rate,
-        }
+        sizes = {"hidden_size": self.outer.units, "filter_size": self.inner.units}
+        return super().get_config() | sizes | {"dropout": self.inner_dropout.rate}
 
 
 @keras.saving.register_keras_serializable("t2tlite")
@@ -93,31 +81,18 @@ class Dropout(keras.layers.Layer):
         super().__init__(**kwargs)
         self.rate = rate
 
-    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
-        """Applies dropout if there is a seed.
-
-        Args:
-            x: any tensor.
-            seed: int32 [2], or None, which returns `x` as it is: no seed, no dropout.
-        """
+    def call(self, x: Tensor, seed: Seed = None) -> Tensor:
+        """Applies dropout to a tensor of any shape; without a seed returns it as it is."""
         if seed is None or self.rate == 0.0:
             return x
         return keras.random.dropout(x, self.rate, seed=_GivenSeed(seed))
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "rate": self.rate}
+        return super().get_config() | {"rate": self.rate}
 
 
-def fold(seed: Tensor | None, number: int) -> Tensor | None:
-    """Another seed for each number, so that each use of dropout draws a mask of its own.
-
-    Args:
-        seed: int32 [2], or None.
-        number: which of the seeds.
-
-    Returns:
-        int32 [2], or None for None.
-    """
+def fold(seed: Seed, number: int) -> Seed:
+    """Another seed for each number, so that each use of dropout draws a mask of its own; None for None."""
     return None if seed is None else seed + ops.convert_to_tensor([number, 0], dtype="int32")
 
 

@@ -16,11 +16,8 @@ from sacrebleu.metrics.bleu import BLEU
 
 from t2tlite.metrics.compound_split import compound_split
 
-# The tokenizers of sacrebleu that need neither a download nor another package.
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")
-
-# multi-bleu.perl -lc lowercases bytes, so only A to Z.
-_ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
+_ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # multi-bleu.perl lowercases bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +28,7 @@ class BleuScore:
     """
 
     score: float  # from 0 to 100
-    precisions: tuple[float, float, float, float]  # of 1-grams to 4-grams, in percent
+    precisions: tuple[float, ...]  # of 1-grams to 4-grams, in percent
     brevity_penalty: float  # 1 if translations are at least as long as references
     translation_length: int  # tokens of all lines
     reference_length: int
@@ -65,7 +62,7 @@ def corpus_bleu(
         lowercase: compare without regard to case.
 
     Raises:
-        ValueError: there are no translations, not as many as references, or `tokenize` is none of the above.
+        ValueError: `tokenize` is none of the above, or as for `multi_bleu`.
     """
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
@@ -76,14 +73,10 @@ def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) 
     """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
 
     These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
-    normalised and tokenised; here the reference is plain text, so every step is applied to both sides.
-
-    Args:
-        translations: plain text, one per line, in the order of `references`.
-        references: plain text.
+    normalised and tokenised; here both sides are plain text, one per line, and every step is applied to both.
 
     Raises:
-        ValueError: there are no translations, or not as many as references.
+        ValueError: as for `multi_bleu`.
     """
     return dataclasses.replace(
         multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
@@ -108,8 +101,7 @@ def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase
         references = [line.translate(_ASCII_LOWERCASE) for line in references]
     # With force, sacrebleu does not warn that the text looks tokenised, as it should be.
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    case = "lc" if lowercase else "mixed"
-    signature = f"nrefs:1|case:{case}|eff:no|tok:none|smooth:none"
+    signature = f"nrefs:1|case:{'lc' if lowercase else 'mixed'}|eff:no|tok:none|smooth:none"
     return _score(metric, translations, references, "multi-bleu", signature)
 
 
@@ -125,10 +117,9 @@ def _score(
     if not translations:
         raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")
     result = metric.corpus_score(translations, [references])
-    one, two, three, four = result.precisions
     return BleuScore(
         score=result.score,
-        precisions=(one, two, three, four),
+        precisions=tuple(result.precisions),
         brevity_penalty=result.bp,
         translation_length=result.sys_len,
         reference_length=result.ref_len,

@@ -29,10 +29,7 @@ def compound_split(line: str) -> str:
 
 
 def replace_unicode_punctuation(line: str) -> str:
-    """Typographic quotes, the ellipsis, and full-width punctuation and digits, in ASCII.
-
-    Equal to Moses's replace-unicode-punctuation.perl, which does not replace the opening quote „ either.
-    """
+    """Typographic quotes (but „), the ellipsis, and full-width punctuation and digits in ASCII, exactly as in Moses."""
     return _moses()[0].replace_unicode_punct(line)
 
 
@@ -48,8 +45,8 @@ def moses_tokenize(line: str) -> str:
 def split_hyphens(line: str) -> str:
     """`A-B` becomes `A ##AT##-##AT## B`.
 
-    A character belongs to one match only, so that one-letter parts are split at every other hyphen: `A-B-C-D` becomes
-    `A ##AT##-##AT## B-C ##AT##-##AT## D`. The published scores were computed this way.
+    A character belongs to one match only, so that one-letter parts are split at every other hyphen (see the top of this
+    file). The published scores were computed this way.
     """
     return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
 

@@ -19,7 +19,7 @@ from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.sublayer import Dropout, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
-from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Tensor
+from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
 
 ENCODER_SEED, DECODER_SEED = 1000, 2000  # dropout of layer i of a stack uses seeds from its base + 10 i
 
@@ -62,12 +62,10 @@ class Transformer(keras.Model):
             self.target_space = self.add_weight(name="target_space", shape=(hparams.hidden_size,), initializer="zeros")
         rate = hparams.layer_prepostprocess_dropout
         self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
-        self.encoder_layers = [
-            EncoderLayer(hparams, name=f"encoder_{i}", dtype=dtype) for i in range(hparams.encoder_layers)
-        ]
-        self.decoder_layers = [
-            DecoderLayer(hparams, name=f"decoder_{i}", dtype=dtype) for i in range(hparams.decoder_layers)
-        ]
+        encoder_names = [f"encoder_{i}" for i in range(hparams.encoder_layers)]
+        decoder_names = [f"decoder_{i}" for i in range(hparams.decoder_layers)]
+        self.encoder_layers = [EncoderLayer(hparams, name=name, dtype=dtype) for name in encoder_names]
+        self.decoder_layers = [DecoderLayer(hparams, name=name, dtype=dtype) for name in decoder_names]
         self.encoder_norm = self.decoder_norm = None
         if hparams.pre_norm:  # the sum that leaves the last layer has not been normalised
             norm, epsilon = keras.layers.LayerNormalization, hparams.norm_epsilon
@@ -82,38 +80,28 @@ class Transformer(keras.Model):
     def build(self, input_shape: object = None) -> None:
         """Does nothing: each layer makes its own weights at its first call."""
 
-    def call(self, inputs: Tensor, targets: Tensor, seed: Tensor | None = None) -> Tensor:
-        """Logits of each target token, given those before it and the source (teacher forcing).
+    def call(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
+        """Logits float32 [B, T, V] of each target token, given those before it and the source (teacher forcing).
 
         Args:
             inputs: int32 [B, S], source ids ending in EOS, padded with PAD.
             targets: int32 [B, T], likewise.
             seed: int32 [2] to train with dropout, or None to run without.
-
-        Returns:
-            float32 [B, T, V].
         """
-        memory, memory_bias = self.encode(inputs, seed)
-        return self.decode(targets, memory, memory_bias, seed)
+        return self.decode(targets, *self.encode(inputs, seed), seed)
 
     def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-        """The attention weights of every head in `call`, without dropout.
+        """The attention weights of every head in `call`, without dropout, for the same inputs and targets.
 
-        Args:
-            inputs: int32 [B, S], as for `call`.
-            targets: int32 [B, T], likewise.
-
-        Returns:
-            The weights of each layer; the last axis runs over keys, the one before it over queries. The decoder reads
-            its target shifted right: position t reads target t - 1 (nothing at t = 0) and predicts target t.
+        The last axis runs over keys, the one before it over queries. The decoder reads its target shifted right:
+        position t reads target t - 1 (nothing at t = 0) and predicts target t.
         """
         encoder: list[Tensor] = []
         decoder: list[Tensor] = []  # each layer's self-attention, then its cross-attention
-        memory, memory_bias = self.encode(inputs, record=encoder.append)
-        self.decode(targets, memory, memory_bias, record=decoder.append)
+        self.decode(targets, *self.encode(inputs, record=encoder.append), record=decoder.append)
         return AttentionWeights(encoder, decoder[0::2], decoder[1::2])
 
-    def encode(self, inputs: Tensor, seed: Tensor | None = None, record: Record | None = None) -> tuple[Tensor, Tensor]:
+    def encode(self, inputs: Tensor, seed: Seed = None, record: Record | None = None) -> tuple[Tensor, Tensor]:
         """int32 [B, S] -> the encoder's output [B, S, D], and the padding mask [B, 1, 1, S]."""
         bias = padding_mask(inputs)
         x = self.source_embedding(inputs)  # [B, S, D]
@@ -125,12 +113,7 @@ class Transformer(keras.Model):
         return x if self.encoder_norm is None else self.encoder_norm(x), bias
 
     def decode(
-        self,
-        targets: Tensor,
-        memory: Tensor,
-        memory_bias: Tensor,
-        seed: Tensor | None = None,
-        record: Record | None = None,
+        self, targets: Tensor, memory: Tensor, memory_bias: Tensor, seed: Seed = None, record: Record | None = None
     ) -> Tensor:
         """int32 [B, T] and the encoder's output -> float32 logits [B, T, V]."""
         x = self.target_embedding(targets)  # [B, T, D]
@@ -148,9 +131,6 @@ class Transformer(keras.Model):
             inputs: int32 [B, S].
             beam_size: M.
             length: L, the most positions that will be decoded.
-
-        Returns:
-            What `decode_step` takes at the first position.
         """
         memory, memory_bias = self.encode(inputs)
         batch, heads = ops.shape(inputs)[0], self.hparams.num_heads
@@ -167,7 +147,7 @@ class Transformer(keras.Model):
     def decode_step(
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
     ) -> tuple[Tensor, DecodingCache]:
-        """Logits of the next token of each hypothesis.
+        """Logits float32 [B, M, V] of the next token of each hypothesis, and the cache with this position filled.
 
         A hypothesis is not copied when beam search reorders the beam. Instead `ancestors` says for each hypothesis
         which slot it was in at each earlier position, and it attends to those slots only.
@@ -178,9 +158,6 @@ class Transformer(keras.Model):
             ancestors: float32 [B, M, L, M]; [b, m, l, s] is 1 if hypothesis m was in slot s at position l (at
                 position `step`: m itself), else 0.
             cache: as `start_decoding` or the step before returned it.
-
-        Returns:
-            float32 logits [B, M, V], and the cache with this position filled.
         """
         beam = tokens.shape[1]
         bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], 1, beam, -1)) * MASKED  # [B, 1, M, L * M]

@@ -13,22 +13,29 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
 from t2tlite.layers.sublayer import FeedForward, Residual, fold
-from t2tlite.types import Config, LayerCache, Tensor
+from t2tlite.types import Config, LayerCache, Seed, Tensor
 
 
 class TransformerLayer(keras.layers.Layer):
-    """What both layers share: they are made from HParams.
-
-    Args:
-        hparams: the model's shape.
-    """
+    """What both layers share: they are made from HParams, the model's shape, and have a residual for each sublayer."""
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
         self.hparams = hparams
 
+    def _attention(self, name: str) -> tuple[MultiHeadAttention, Residual]:
+        attention = MultiHeadAttention(**self.hparams.attention_arguments, name=name, dtype=self.dtype_policy)
+        return attention, self._residual(name)
+
+    def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
+        feed_forward = FeedForward(**self.hparams.feed_forward_arguments, name=name, dtype=self.dtype_policy)
+        return feed_forward, self._residual(name)
+
+    def _residual(self, sublayer: str) -> Residual:
+        return Residual(**self.hparams.residual_arguments, name=f"{sublayer}_residual", dtype=self.dtype_policy)
+
     def get_config(self) -> Config:
-        return {**super().get_config(), "hparams": dataclasses.asdict(self.hparams)}
+        return super().get_config() | {"hparams": dataclasses.asdict(self.hparams)}
 
     @classmethod
     def from_config(cls, config: Config) -> TransformerLayer:
@@ -41,19 +48,10 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        dtype = self.dtype_policy
-        self.self_attention = MultiHeadAttention(
-            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
-        )
-        self.self_attention_residual = Residual(
-            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
-        )
-        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
-        self.feed_forward_residual = Residual(
-            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
-        )
+        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
-    def call(self, x: Tensor, bias: Tensor, seed: Tensor | None = None, record: Record | None = None) -> Tensor:
+    def call(self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
         """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` receives the attention weights."""
 
         def self_attention(y: Tensor) -> Tensor:
@@ -72,23 +70,9 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        dtype = self.dtype_policy
-        self.self_attention = MultiHeadAttention(
-            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
-        )
-        self.self_attention_residual = Residual(
-            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
-        )
-        self.cross_attention = MultiHeadAttention(
-            **hparams.attention_arguments, name="cross_attention", dtype=self.dtype_policy
-        )
-        self.cross_attention_residual = Residual(
-            **hparams.residual_arguments, name="cross_attention_residual", dtype=self.dtype_policy
-        )
-        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
-        self.feed_forward_residual = Residual(
-            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
-        )
+        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        self.cross_attention, self.cross_attention_residual = self._attention("cross_attention")
+        self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
     def call(
         self,
@@ -96,10 +80,10 @@ class DecoderLayer(TransformerLayer):
         bias: Tensor,
         memory: Tensor,
         memory_bias: Tensor,
-        seed: Tensor | None = None,
+        seed: Seed = None,
         record: Record | None = None,
     ) -> Tensor:
-        """All positions of a target at once (teacher forcing).
+        """All positions of a target at once (teacher forcing): [B, T, D] -> [B, T, D].
 
         Args:
             x: [B, T, D].
@@ -108,9 +92,6 @@ class DecoderLayer(TransformerLayer):
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
             record: called with the weights of self-attention, then with those of cross-attention; or None.
-
-        Returns:
-            [B, T, D].
         """
 
         def self_attention(y: Tensor) -> Tensor:

@@ -32,7 +32,6 @@ MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS} | 
 }
 REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # written by every version
 POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
-NORMALISATIONS = {("n", "da"), ("none", "dan")}
 
 # The values that t2tlite's model implements, of which the first is that of a file without the hparam.
 REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
@@ -42,29 +41,22 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "multiply_embedding_mode": ("sqrt_depth",),
     "proximity_bias": (False,),
     "causal_decoder_self_attention": (True,),
-    "unidirectional_encoder": (False,),
-    "attention_variables_3d": (False,),
-    "num_area_layers": (0,),
-    "hard_attention_k": (0,),
+    **dict.fromkeys(["unidirectional_encoder", "attention_variables_3d"], (False,)),
+    **dict.fromkeys(["num_area_layers", "hard_attention_k"], (0,)),
     "prepend_mode": ("none",),
     "vocab_divisor": (1,),
     "pack_dataset": (False,),  # several pairs in one row of a batch
     "weight_dtype": ("float32",),  # checkpoints hold bfloat16 weights as sign(w) (128 |w|)^8
-    "bottom": ({},),  # these five replace the embedding, the softmax or the loss of a feature
-    "top": ({},),
-    "name": ({},),
-    "loss": ({},),
-    "weights_fn": ({},),
-    "input_modalities": ("default",),  # these three, of older versions, do the same
-    "target_modality": ("default",),
+    # These replace the embedding, the softmax or the loss of a feature; the last three are of older versions.
+    **dict.fromkeys(["bottom", "top", "name", "loss", "weights_fn"], ({},)),
+    **dict.fromkeys(["input_modalities", "target_modality"], ("default",)),
     "symbol_modality_skip_top": (False,),
 }
 
 NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile")  # fields of HParams
 TRAINING: dict[str, Any] = {
     **{name: field.default for name, field in FIELDS.items() if name not in (*MODEL_FIELDS, *NOT_IN_FILES)},
-    "attention_dropout": 0.1,
-    "relu_dropout": 0.1,
+    **dict.fromkeys(["attention_dropout", "relu_dropout"], 0.1),
     "use_fixed_batch_size": False,
     "optimizer": "adam",
     "optimizer_adam_beta2": 0.997,
@@ -78,27 +70,22 @@ TRAINING: dict[str, Any] = {
 }
 ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}  # the optimizers with the same learning rates as ours
 
-# hparam -> (the value that is equivalent to t2tlite's training, the remark on any other value)
-_NO_SPLITTING = "t2tlite does not split sequences."
-_NO_TRUNCATION = "t2tlite truncates no sequences; it leaves pairs longer than max_length out of training."
-_ELEMENTWISE = "t2tlite draws dropout for each element."
+_BROADCAST_DIMS = [f"{where}_dropout_broadcast_dims" for where in ("layer_prepostprocess", "attention", "relu")]
+_TRUNCATION = "t2tlite truncates no sequences; it leaves pairs longer than max_length out of training."
 _PRECISION = "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
+# hparam -> (the value that is equivalent to t2tlite's training, the remark on any other value)
 NOTED: dict[str, tuple[Any, str]] = {
     "weight_decay": (0.0, "t2tlite has no weight decay."),
     "clip_grad_norm": (0.0, "t2tlite does not clip gradients."),
     "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
     "weight_noise": (0.0, "t2tlite adds no noise to weights."),
     "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
-    "layer_prepostprocess_dropout_broadcast_dims": ("", _ELEMENTWISE),
-    "attention_dropout_broadcast_dims": ("", _ELEMENTWISE),
-    "relu_dropout_broadcast_dims": ("", _ELEMENTWISE),
+    **dict.fromkeys(_BROADCAST_DIMS, ("", "t2tlite draws dropout for each element.")),
     "scheduled_sampling_prob": (0.0, "t2tlite trains with teacher forcing only."),
     "sampling_method": ("argmax", "t2tlite decodes by beam search, not by sampling."),
     "min_length": (0, "t2tlite trains on short pairs too."),
-    "max_input_seq_length": (0, _NO_TRUNCATION),
-    "max_target_seq_length": (0, _NO_TRUNCATION),
-    "split_to_length": (0, _NO_SPLITTING),
-    "split_targets_chunk_length": (0, _NO_SPLITTING),
+    **dict.fromkeys(["max_input_seq_length", "max_target_seq_length"], (0, _TRUNCATION)),
+    **dict.fromkeys(["split_to_length", "split_targets_chunk_length"], (0, "t2tlite does not split sequences.")),
     "activation_dtype": ("float32", _PRECISION),
     "gpu_automatic_mixed_precision": (False, _PRECISION),
 }
@@ -114,12 +101,7 @@ class Converted(NamedTuple):
 
 
 def read_hparams(path: Path) -> dict[str, Any]:
-    """The content of an hparams.json of tensor2tensor.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: it is not a JSON object.
-    """
+    """The content of an hparams.json of tensor2tensor. Raises FileNotFoundError, or ValueError for another content."""
     if not path.is_file():
         raise FileNotFoundError(
             f"The hparams.json that tensor2tensor's trainer writes into --output_dir is required. Received: {path}, "
@@ -137,11 +119,9 @@ def read_hparams(path: Path) -> dict[str, Any]:
 def convert_hparams(theirs: Mapping[str, Any]) -> Converted:
     """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
 
-    Its training is converted as far as t2tlite supports it. With vocabularies of different sizes some versions of
-    tensor2tensor use shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint shows it.
-
-    Args:
-        theirs: the hparams by name. A missing one has transformer_base's value; unknown ones are ignored.
+    A missing hparam has transformer_base's value; unknown ones are ignored. With vocabularies of different sizes some
+    versions of tensor2tensor use shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint
+    shows it.
 
     Raises:
         ValueError: t2tlite does not support the model, or a value is missing, of the wrong type or out of range. The
@@ -204,25 +184,23 @@ def _model(theirs: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
     if values["pos"] not in POSITIONS:
         reasons.append(f"pos={values['pos']!r}: must be {' or '.join(map(repr, POSITIONS))}.")
     before, after = values["layer_preprocess_sequence"] or "none", values["layer_postprocess_sequence"]
-    if (before, after) not in NORMALISATIONS:
+    if (before, after) not in {("n", "da"), ("none", "dan")}:
         reasons.append(
             f"layer_preprocess_sequence={before!r} with layer_postprocess_sequence={after!r}: must be 'n' with 'da', "
             "or 'none' with 'dan'."
         )
-    if reasons:
-        return values
-    values |= {"pos": POSITIONS[values["pos"]], "layer_preprocess_sequence": before}
-    try:
-        HParams(**values)  # checks the fields that depend on each other
-    except ValueError as error:
-        reasons.append(str(error))
+    if not reasons:
+        values |= {"pos": POSITIONS[values["pos"]], "layer_preprocess_sequence": before}
+        try:
+            HParams(**values)  # checks the fields that depend on each other
+        except ValueError as error:
+            reasons.append(str(error))
     return values
 
 
 def _training(theirs: dict[str, Any], model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
     """The fields of HParams of the training, from the values of TRAINING; differences are added to `notes`."""
     values = {name: value for name, value in theirs.items() if name in FIELDS} | _learning_rate(theirs, model, notes)
-    values["accumulate_steps"] = 1
     steps = theirs["optimizer_multistep_accumulate_steps"]
     if steps > 1 and _plain(theirs["optimizer"]) == "multistepadam":
         values["accumulate_steps"] = steps

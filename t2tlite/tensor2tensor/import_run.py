@@ -19,7 +19,7 @@ from t2tlite.runs.run_folder import RunFolder
 from t2tlite.tensor2tensor.hparams import convert_hparams, read_hparams
 from t2tlite.tensor2tensor.variables import (
     SCOPE,
-    TARGET_SPACES,
+    TARGET_SPACES_MOMENTS,
     embedding_sizes,
     load_variables,
     model_variables,
@@ -57,10 +57,7 @@ class Imported:
 
 
 def import_run(
-    given: Given,
-    folder: RunFolder,
-    command: str = "",
-    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+    given: Given, folder: RunFolder, command: str = "", progress: Callable[[Sequence[str]], Iterable[str]] = iter
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
 
@@ -81,7 +78,7 @@ def import_run(
         )
     paths = _checkpoints(given.checkpoint.absolute())
     trained_in = Path(paths[0]).parent
-    hparams_file = given.hparams_file or _beside(trained_in, "hparams.json")
+    hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
     if hparams_file is None:
         raise FileNotFoundError(
             f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
@@ -118,21 +115,18 @@ def import_run(
 
 def _checkpoints(given: Path) -> list[str]:
     """The checkpoints of a folder, or the named one, oldest first."""
-    if given.is_dir():
-        if found := list_checkpoints(given):
-            return found
-        raise FileNotFoundError(
-            f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}, "
-            "which has no model.ckpt-N.index."
-        )
     prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(given))
-    if not Path(f"{prefix}.index").is_file():
-        near = ", ".join(Path(path).name for path in list_checkpoints(given.parent))
-        raise FileNotFoundError(
-            f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}; "
-            f"there is no {prefix}.index." + (f" Its folder has {near}." if near else "")
-        )
-    return [prefix]
+    if Path(f"{prefix}.index").is_file() and not given.is_dir():
+        return [prefix]
+    beside = list_checkpoints(given if given.is_dir() else given.parent)
+    if given.is_dir() and beside:
+        return beside
+    problem = ", which has no model.ckpt-N.index." if given.is_dir() else f"; there is no {prefix}.index."
+    if beside:
+        problem += f" Its folder has {', '.join(Path(path).name for path in beside)}."
+    raise FileNotFoundError(
+        f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}{problem}"
+    )
 
 
 def _read(path: str) -> dict[str, np.ndarray]:
@@ -140,7 +134,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
     try:
         reader = tf.train.load_checkpoint(path)
         names = reader.get_variable_to_shape_map()
-        wanted = [*model_variables(names), *(name for name in names if name.endswith(f"{TARGET_SPACES}/Adam_1"))]
+        wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
         if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
             scopes = sorted({name.split("/")[0] for name in wanted})
             raise ValueError(
@@ -163,15 +157,16 @@ def _reason(error: Exception) -> str:
 
 def _trainer_flags(*folders: Path) -> dict[str, str]:
     """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
-    path = next(filter(None, (_beside(folder, "flags_t2t.txt") for folder in folders)), None)
+    path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
     found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
     return {match[1]: match[2] for match in found if match}
 
 
-def _beside(folder: Path, name: str) -> Path | None:
+def _beside(name: str, *folders: Path) -> Path | None:
     """A file in the folder of a checkpoint or, since averages have their own folders, in the one above."""
-    return next((where / name for where in (folder, folder.parent) if (where / name).is_file()), None)
+    paths = (where / name for folder in folders for where in (folder, folder.parent))
+    return next(filter(Path.is_file, paths), None)
 
 
 def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
@@ -201,10 +196,9 @@ def _target_space(
             "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, that of "
             "nearly all problems; if yours set target_space_id, give --target_space_id."
         )
-        return 0
-    if None not in (wanted, trained) and wanted != trained:
+    elif None not in (wanted, trained) and wanted != trained:
         notes.append(f"Row {trained} of the target space embedding was trained; row {wanted} is used as requested.")
-    return trained if wanted is None else wanted
+    return next((row for row in (wanted, trained) if row is not None), 0)
 
 
 def _manifest(
@@ -217,7 +211,7 @@ def _manifest(
         task="parsing" if parsing else "translation",
         t2tlite=t2tlite.__version__,
         options={"linearisation": T2T.name} if parsing else {},
-        decode_defaults=dict(DECODE_DEFAULTS),
+        decode_defaults=DECODE_DEFAULTS,
         vocabulary=entries[0],
         target_vocabulary=entries[1] if len(entries) == 2 else None,
         splits={},

@@ -19,6 +19,7 @@ from t2tlite.config import HParams
 
 SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
+TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"  # how the names of their second moments in Adam end
 
 # Optimizer state and statistics of training, which are not part of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
@@ -37,8 +38,8 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
         target_space: the row of the target space embedding that the model was trained with.
 
     Raises:
-        ValueError: variables are missing, have another shape, or have no place in the model (all of them are listed),
-            or the target space embedding has no such row.
+        ValueError: some variables are missing, of another shape or without a place in the model (all of them are
+            listed), or the target space embedding has no such row.
     """
     places = list(_places(model, variables))
     unfit: list[str] = []
@@ -57,11 +58,8 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
     if TARGET_SPACES in used and not 0 <= target_space < rows:
         raise ValueError(f"--target_space_id must be at least 0 and less than {rows}. Received: {target_space}.")
     for variable, names in places:
-        if names == [TARGET_SPACES]:
-            value = variables[TARGET_SPACES][target_space]
-        else:
-            value = np.concatenate([variables[name] for name in names])
-        variable.assign(np.asarray(value, np.float32))
+        value = np.concatenate([variables[name] for name in names])
+        variable.assign(np.asarray(value[target_space] if names == [TARGET_SPACES] else value, np.float32))
 
 
 def model_variables(names: Collection[str]) -> list[str]:
@@ -74,10 +72,10 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
-    moments = next((value for name, value in variables.items() if name.endswith(f"{TARGET_SPACES}/Adam_1")), None)
-    if moments is None or np.ndim(moments) != 2:
+    moments = [value for name, value in variables.items() if name.endswith(TARGET_SPACES_MOMENTS)]
+    if not moments or np.ndim(moments[0]) != 2:
         return None
-    rows = np.flatnonzero(np.any(moments != 0, axis=1))
+    rows = np.flatnonzero(np.any(moments[0] != 0, axis=1))
     return int(rows[0]) if len(rows) == 1 else None
 
 
@@ -101,22 +99,17 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
 
 def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
     """Yields each of our variables once, with the names of tensor2tensor's."""
-    embeddings = {"input_emb": model.source_embedding, "target_emb": model.target_embedding}
-    embeddings["softmax"] = model.softmax_embedding
-    for kind, embedding in embeddings.items():
-        first = next(other for other, one in embeddings.items() if one is embedding)
-        if kind == first:  # tied embeddings come once
-            yield embedding.weight, _shards(embedding, kind, model.hparams, names)
+    embeddings = [model.source_embedding, model.target_embedding, model.softmax_embedding]
+    for i, kind in enumerate(("input_emb", "target_emb", "softmax")):
+        if embeddings[i] not in embeddings[:i]:  # tied embeddings come once
+            yield embeddings[i].weight, _shards(embeddings[i], kind, model.hparams, names)
     if model.target_space is not None:
         yield model.target_space, [TARGET_SPACES]
-    for stack, layers, norm in (
-        ("encoder", model.encoder_layers, model.encoder_norm),
-        ("decoder", model.decoder_layers, model.decoder_norm),
-    ):
-        for i, layer in enumerate(layers):
+    for stack in ("encoder", "decoder"):
+        for i, layer in enumerate(getattr(model, f"{stack}_layers")):
             yield from _layer(layer, f"{SCOPE}body/{stack}/layer_{i}")
-        if norm is not None:
-            yield from _norm(norm, f"{SCOPE}body/{stack}/layer_prepostprocess")
+        if model.hparams.pre_norm:
+            yield from _norm(getattr(model, f"{stack}_norm"), f"{SCOPE}body/{stack}/layer_prepostprocess")
 
 
 def _layer(layer: Any, prefix: str) -> Iterator[Place]:

@@ -23,7 +23,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
@@ -65,8 +65,15 @@ class SentenceScore:
 
     @property
     def tagging_accuracy(self) -> float:
-        """Percent."""
+        """Percent; 0 if there are no words."""
         return _percent(self.correct_tags, self.words)
+
+
+SUMMARY_LINES = (  # for the fields of ParsingScore, in their order
+    "Number of sentence", "Number of Error sentence", "Number of Skip  sentence", "Number of Valid sentence",
+    "Bracketing Recall", "Bracketing Precision", "Bracketing FMeasure", "Complete match", "Average crossing",
+    "No crossing", "2 or less crossing", "Tagging accuracy",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,37 +94,19 @@ class ParsingScore:
     tagging_accuracy: float
 
     def __str__(self) -> str:
-        return (
-            f"Number of sentence        = {self.sentences:6d}\n"
-            f"Number of Error sentence  = {self.errors:6d}\n"
-            f"Number of Skip  sentence  = {self.skipped:6d}\n"
-            f"Number of Valid sentence  = {self.valid:6d}\n"
-            f"Bracketing Recall         = {self.recall:6.2f}\n"
-            f"Bracketing Precision      = {self.precision:6.2f}\n"
-            f"Bracketing FMeasure       = {self.f1:6.2f}\n"
-            f"Complete match            = {self.complete_match:6.2f}\n"
-            f"Average crossing          = {self.average_crossing:6.2f}\n"
-            f"No crossing               = {self.no_crossing:6.2f}\n"
-            f"2 or less crossing        = {self.two_or_less_crossing:6.2f}\n"
-            f"Tagging accuracy          = {self.tagging_accuracy:6.2f}"
-        )
+        lines = zip(SUMMARY_LINES, astuple(self), strict=True)
+        return "\n".join(f"{name:26}= {n:6d}" if type(n) is int else f"{name:26}= {n:6.2f}" for name, n in lines)
 
 
 def evalb(
     gold: Sequence[Tree], predicted: Sequence[Tree | None], parameters: EvalbParameters = COLLINS
 ) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees against gold trees.
+    """Scores predicted trees against gold trees: all sentences, and those of up to `parameters.cutoff_length` words.
 
     Args:
         gold: one tree per sentence. An outermost bracket without a label is scored like any other; name it TOP.
-        predicted: as many, in the same order; None for a sentence without a parse.
+        predicted: as many, in the same order (otherwise ValueError); None for a sentence without a parse.
         parameters: which brackets and words are compared.
-
-    Returns:
-        The summary of all sentences, and that of those up to `parameters.cutoff_length` words.
-
-    Raises:
-        ValueError: there are more or fewer predicted trees than gold trees.
     """
     if len(gold) != len(predicted):
         raise ValueError(
@@ -187,11 +176,8 @@ def read_parses(path: str | Path) -> Iterator[Tree]:
     """Yields the parse of each line of a file, as EVALB reads it.
 
     Several trees on a line become the children of a FOREST node. A line without words (blank, or "(())", which some
-    parsers write for a failure) becomes a FOREST node without children.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: a line is not UTF-8 or not bracketed text; the message has file and line.
+    parsers write for a failure) becomes a FOREST node without children. A line that is not UTF-8 or not bracketed text
+    is a ValueError with file and line.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -228,12 +214,9 @@ class _Parse:
     def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
         """The brackets that are compared, with spans in the words that are compared; outer brackets first."""
         position = [0, *itertools.accumulate(self.kept)]
-        brackets = []
-        for label, start, end in self.brackets:
-            label = re.split("[-=]", label, maxsplit=1)[0]
-            if position[start] < position[end] and label not in (FOREST, *parameters.delete_brackets):
-                brackets.append((label, position[start], position[end]))
-        return brackets
+        brackets = [(re.split("[-=]", label)[0], position[start], position[end]) for label, start, end in self.brackets]
+        deleted = {FOREST, *parameters.delete_brackets}
+        return [(label, start, end) for label, start, end in brackets if start < end and label not in deleted]
 
 
 def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
@@ -257,15 +240,12 @@ def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: Ev
     unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     for label, start, end in predicted:
         unmatched[start, end].append(label)
-    matched = 0
     for gold_label, start, end in gold:
-        labels = unmatched.get((start, end), [])
-        for index, label in enumerate(labels):
-            if not parameters.labelled or parameters.same_label(gold_label, label):
-                del labels[index]
-                matched += 1
-                break
-    return matched
+        labels = unmatched[start, end]
+        same = (label for label in labels if not parameters.labelled or parameters.same_label(gold_label, label))
+        if (first := next(same, None)) is not None:
+            labels.remove(first)
+    return len(predicted) - sum(map(len, unmatched.values()))
 
 
 def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: int) -> int:

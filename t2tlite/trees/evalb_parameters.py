@@ -59,12 +59,8 @@ COLLINS = EvalbParameters(
 def read_parameters(path: str | Path) -> EvalbParameters:
     """The parameters in a parameter file of EVALB, such as its COLLINS.prm.
 
-    A line is a keyword and its value, or a comment that starts with "#". A parameter that the file does not set has its
-    default. DEBUG and MAX_ERROR are accepted and have no effect.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: EVALB has no such parameter; the message has file and line.
+    A line is a keyword and its value, or a comment that starts with "#"; any other is a ValueError with file and line.
+    A parameter that the file does not set has its default. DEBUG and MAX_ERROR are accepted and have no effect.
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):

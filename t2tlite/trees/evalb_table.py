@@ -14,13 +14,11 @@ RULE = "=" * 76
 
 def format_table(scores: Sequence[SentenceScore]) -> str:
     """The table as EVALB prints it, its headings' spelling included."""
-    lines = [HEAD, RULE]
-    for number, s in enumerate(scores, start=1):
-        lines.append(
-            f"{number:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}   {s.matched:3d}    "
-            f"{s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}   {s.words:4d}  {s.correct_tags:4d}   "
-            f"{s.tagging_accuracy:6.2f}"
-        )
+    lines = [
+        f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}   {s.matched:3d}    {s.gold:3d}  "
+        f"{s.predicted:3d}    {s.crossing:3d}   {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
+        for i, s in enumerate(scores, start=1)
+    ]
     total, sums = total_counts(scores), ""
     if total.gold and total.predicted:  # without brackets EVALB leaves this part out
         sums = (
@@ -28,4 +26,4 @@ def format_table(scores: Sequence[SentenceScore]) -> str:
             f"{total.predicted:5d}  {total.crossing:5d}"
         )
     sums += f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
-    return "\n".join([*lines, RULE, sums])
+    return "\n".join([HEAD, RULE, *lines, RULE, sums])

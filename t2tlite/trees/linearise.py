@@ -34,16 +34,10 @@ class Linearisation:
     has_words: bool = False  # the token of a word is the word itself
 
     def write(self, tree: Tree) -> str:
-        """The tokens of a cleaned tree, separated by one space.
-
-        Raises:
-            ValueError: the root is not TOP.
-        """
+        """The tokens of a cleaned tree, separated by one space. Raises ValueError if its root is not TOP."""
         if tree.label != ROOT or tree.is_preterminal:
-            raise ValueError(
-                f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. Pass it through clean_tree "
-                "first."
-            )
+            advice = "Pass it through clean_tree first."
+            raise ValueError(f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. {advice}")
         tokens = []
         for kind, node in list(tree.walk())[1:-1]:
             if kind != TAG:
@@ -59,11 +53,8 @@ class Linearisation:
 
         Args:
             sequence: as decoded; it may be any text.
-            words: of the sentence; at least one.
+            words: of the sentence; at least one, each without white space (otherwise ValueError).
             fit_tags: correct the tags of punctuation; False for the sequences of gold trees.
-
-        Raises:
-            ValueError: there is no word, or one is empty or holds white space.
         """
         events, malformed = self._events(sequence)
         return restore(events, words, malformed, fit_tags, self.has_words)
@@ -120,11 +111,7 @@ LINEARISATIONS = {form.name: form for form in (NORMALISED, TAGS, WORDS, T2T)}
 
 
 def find_linearisation(name: str) -> Linearisation:
-    """The linearisation of this name.
-
-    Raises:
-        ValueError: there is none.
-    """
+    """The linearisation of this name. Raises ValueError if there is none."""
     if name not in LINEARISATIONS:
         raise ValueError(f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {name!r}.")
     return LINEARISATIONS[name]

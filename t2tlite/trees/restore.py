@@ -71,22 +71,18 @@ def restore(
 
     Of alignments with the same cost, the one is taken that leaves out the tags and words farthest from punctuation and
     the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose gaps
-    come latest. Last:
-
-    empty_constituent: a constituent without a word is removed.
+    come latest. Last, a constituent without a word is removed (empty_constituent).
 
     For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
     `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
 
     Args:
         events: the brackets and tags, in any order.
-        words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as in treebanks.
+        words: the sentence, at least one word, none with white space (otherwise ValueError). Round brackets in words
+            become -LRB- and -RRB-, as in treebanks.
         malformed: the number of malformed tokens in the sequence.
         fit_tags: False keeps all tags as they are, for the sequences of gold trees.
         lexical: the tags other than punctuation are the words themselves, to which all of the above then applies.
-
-    Raises:
-        ValueError: there is no word, or one is empty or holds white space.
     """
     words = [tree_word(word) for word in words]
     if not words:
@@ -135,8 +131,8 @@ def fitting_tag(word: str, tag: str) -> str:
     """The tag, or a better one if with this tag EVALB would leave out a word or count punctuation.
 
     EVALB compares two trees only if the same words are left after those with certain tags are removed. Therefore
-    - a punctuation tag becomes XX on a word with a letter or a digit in it, and so do TOP, and -NONE- unless the word
-      looks like a trace (`*T*-1`, `0`);
+    - a punctuation tag on a word with a letter or a digit becomes XX, and so does TOP, and -NONE- unless the word looks
+      like a trace (`*T*-1`, `0`);
     - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag, unless it has a punctuation tag
       or one of SYMBOL_TAGS.
     """
@@ -148,15 +144,10 @@ def fitting_tag(word: str, tag: str) -> str:
 
 
 def tree_word(word: str) -> str:
-    """A word in the form that it has in a tree, with -LRB- and -RRB- for round brackets.
-
-    Raises:
-        ValueError: the word is empty or holds white space.
-    """
-    if not word or word.split() != [word]:
-        raise ValueError(
-            f"A word must be text without white space. Received: {word!r}. Split the sentence on white space."
-        )
+    """A word as it is in a tree, with -LRB- for (. Raises ValueError if it is empty or holds white space."""
+    if word.split() != [word]:
+        advice = "Split the sentence on white space."
+        raise ValueError(f"A word must be text without white space. Received: {word!r}. {advice}")
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
@@ -166,25 +157,25 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     stack: list[str] = []  # the labels of the open constituents
     open_labels: Counter[str] = Counter()  # the same, counted
 
-    def close() -> None:
+    def close() -> str:
         if balanced[-1][0] == OPEN:
             balanced.append((TAG, NO_TAG))
-        open_labels[stack[-1]] -= 1
-        balanced.append((CLOSE, stack.pop()))
+        label = stack.pop()
+        open_labels[label] -= 1
+        balanced.append((CLOSE, label))
+        return label
 
     for kind, label in events:
-        if kind != CLOSE:
+        if kind == CLOSE and not open_labels[label]:
+            repairs["unmatched_closing"] += 1
+        elif kind == CLOSE:
+            while close() != label:
+                repairs["closed_by_another"] += 1
+        else:
             balanced.append((kind, label))
             if kind == OPEN:
                 stack.append(label)
                 open_labels[label] += 1
-        elif not open_labels[label]:
-            repairs["unmatched_closing"] += 1
-        else:
-            while stack[-1] != label:
-                repairs["closed_by_another"] += 1
-                close()
-            close()
     repairs["closed_at_end"] = len(stack)
     if stack:
         balanced.append((TAG, NO_TAG))
@@ -218,8 +209,7 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
 
     alignment: list[int | None] = []
     t = 0
-    for w in range(len(words)):
-        row, below = costs[w], costs[w + 1]
+    for w, (row, below) in enumerate(itertools.pairwise(costs)):
         while t < len(tags) and row[t] == row[t + 1] + drop[t] != below[t + 1] + pair[tags[t]][w]:
             t += 1
         paired = t < len(tags) and row[t] == below[t + 1] + pair[tags[t]][w]
@@ -234,4 +224,4 @@ def _distances(marks: list[bool]) -> list[int]:
     def from_left(marks: list[bool]) -> list[int]:
         return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
 
-    return [min(pair) for pair in zip(from_left(marks), reversed(from_left(marks[::-1])), strict=True)]
+    return list(map(min, from_left(marks), reversed(from_left(marks[::-1]))))

@@ -26,10 +26,7 @@ CATEGORY = re.compile(r"[^-=|]+")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """A constituent, or a preterminal: a tag over one word.
-
-    Labels and words hold neither white space nor round brackets.
-    """
+    """A constituent, or a preterminal: a tag over one word. Labels and words hold no white space or round brackets."""
 
     label: str  # the category ("NP") or the part-of-speech tag ("NN"); "" only for an outermost bracket without a label
     children: tuple[Tree | str, ...]  # trees, or exactly one string, the word
@@ -42,8 +39,7 @@ class Tree:
     def walk(self) -> Iterator[tuple[str, Tree]]:
         """Yields the nodes from left to right: (TAG, preterminal), and (OPEN, constituent) ... (CLOSE, constituent).
 
-        Raises:
-            ValueError: a word is not the only child of its bracket.
+        Raises ValueError if a word is not the only child of its bracket.
         """
         stack: list[tuple[str, Tree | str]] = [(OPEN, self)]
         while stack:
@@ -78,8 +74,7 @@ class Tree:
 def parse_tree(text: str) -> Tree:
     """The one tree that a text holds. An outermost bracket without a label, as in `( (S ...))`, has the label "".
 
-    Raises:
-        ValueError: the text is not one well-formed tree (see `read_trees`).
+    Raises ValueError if the text is not one well-formed tree (see `read_trees`).
     """
     trees = list(_parse(text.split("\n"), "the text"))
     if len(trees) != 1:
@@ -103,26 +98,20 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     """Yields the trees of a UTF-8 file in any layout: over several lines, or several on a line.
 
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay as they are. Lines between trees that start with
-    `*x*`, the headers of some Penn Treebank files, are skipped.
-
-    Args:
-        path: a file of any name, such as wsj_0001.mrg; gzip if the name ends in `.gz`.
+    `*x*`, the headers of some Penn Treebank files, are skipped. A file is gzip if its name ends in `.gz`.
 
     Raises:
         FileNotFoundError: at once, if there is no such file.
-        ValueError: while reading, with file and line: unmatched brackets, text outside brackets, an empty bracket, a
-            bracket without a label inside a tree, a word without a tag of its own, a NUL character, no tree in the
-            file, or text that is not UTF-8.
+        ValueError: while reading, with file and line: the text is not UTF-8, has a NUL or no tree, a bracket is
+            unmatched, empty or inside a tree without a label, a word is outside brackets or without a tag of its own.
     """
-    path = text_files.check_file(path)
-    return _parse(text_files.read_lines(path), str(path))
+    return _parse(text_files.read_lines(path), str(Path(path)))
 
 
 def clean_tree(tree: Tree) -> Tree | None:
     """The tree as parsers are trained and scored on it, or None if no word is left. Cleaning twice changes nothing.
 
-    1. A label ends before its first `-`, `=` or `|`, which removes function tags, indices and alternatives (see
-       `clean_label`).
+    1. Function tags, indices and alternatives of labels are removed (see `clean_label`).
     2. Traces (-NONE-) are removed, and every constituent that is left without words.
     3. The root is TOP. ROOT, S1, TOP and an outermost bracket without a label are renamed; other trees get a TOP.
 
@@ -172,16 +161,13 @@ def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
         for token in TOKEN.findall(line):
             if token == "(":
                 stack.append((number, []))
-            elif not stack and token == ")":
-                raise ValueError(
-                    f"{place}: every ) must close a bracket. Received: one too many, in {_shortened(line)}. "
-                    "Remove it, or add the ( that it closes."
-                )
             elif not stack:
-                raise ValueError(
-                    f"{place}: text must lie inside brackets. Received: {token!r} outside, in {_shortened(line)}. "
-                    "Give one tree after the other, such as (TOP (NN cat)), and nothing else."
-                )
+                required = "every ) must close a bracket. Received: one too many"
+                advice = "Remove it, or add the ( that it closes."
+                if token != ")":
+                    required = f"text must lie inside brackets. Received: {token!r} outside"
+                    advice = "Give one tree after the other, such as (TOP (NN cat)), and nothing else."
+                raise ValueError(f"{place}: {required}, in {_shortened(line)}. {advice}")
             elif token != ")":
                 stack[-1][1].append(token)
             else:
@@ -205,14 +191,7 @@ def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
 
 
 def _constituent(items: list[Tree | str], outermost: bool, place: str, first_line: int) -> Tree:
-    """The tree of a closed bracket.
-
-    Args:
-        items: what the bracket holds: its label, if it has one, then its children.
-        outermost: whether the bracket is not inside another one.
-        place: where it begins, for error messages.
-        first_line: the line on which the outermost bracket begins.
-    """
+    """The tree of a closed bracket, which begins at `place` and holds `items`: its label, if any, and its children."""
     label = items[0] if items and isinstance(items[0], str) else None
     children = items if label is None else items[1:]
     shown = _shortened(f"({' '.join(item if isinstance(item, str) else '(...)' for item in items)})")
