@@ -9,7 +9,7 @@ First `sampler.py` draws what the sentence says, from the words of `lexicon.txt`
     its object   [determiner] a, apple | Apfel | pomme
     its subject  [person] name, Paul
 
-The result is a clause of `structure.py`, which each language then says by itself:
+The result is a clause of `structure.py`, which each language then realises by itself:
 
     Clause(buy, PRESENT, subject=Paul, object=Nominal("a", apple), negation="not")
     english.py   "does" before "not", whose tree spells: Paul does not buy an apple.
@@ -43,7 +43,7 @@ MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 
 @dataclasses.dataclass(frozen=True)
 class GrammarSentence:
-    """A clause as a sentence; each language is worked out when it is asked for."""
+    """A clause as a sentence; each language is realised when it is asked for."""
 
     clause: Clause
 
@@ -107,14 +107,10 @@ def split_sentences(split: str, train_size: int) -> Iterator[GrammarSentence]:
 
 @dataclasses.dataclass(frozen=True)
 class GrammarProblem(Problem):
-    """What the problems of the grammar have in common.
-
-    Attributes:
-        train_size: number of training sentences; dev and test have 500 each.
-    """
+    """What the problems of the grammar have in common."""
 
     vocab_size: int = 2000
-    train_size: int = 40000
+    train_size: int = 40000  # training sentences; dev and test have 500 each
 
     def __post_init__(self) -> None:
         check_train_size(self.train_size)
