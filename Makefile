@@ -8,7 +8,10 @@ DEMO := runs/demo
 # PYTHON=... names the Python to use; without it, the first one of these that fits.
 PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
 
-.PHONY: help demo test check lint types wheel wheel-test hooks install clean
+# Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile
+
+.PHONY: help demo test test-all check lint types wheel wheel-test hooks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -18,8 +21,11 @@ demo: install  ## train a small English-German model on generated sentences, the
 	  --data_dir=$(DEMO)/data --output_dir=$(DEMO)/grammar_ende
 	$(BIN)/t2t-decoder --output_dir=$(DEMO)/grammar_ende --split=test
 
-test: install  ## run the tests
-	$(BIN)/python -m pytest -q
+test: install  ## run the tests that a commit must pass, in at most five minutes; needs nothing but the checkout
+	$(PYTEST) -m "not slow and not shared"
+
+test-all: install  ## run every test, with the slow ones and the larger cases in ../shared, as CI does
+	$(PYTEST)
 
 check: lint types test  ## everything a commit must pass: ruff, mypy, import direction, tests
 

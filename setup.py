@@ -13,6 +13,8 @@ for folder in ("problems", "hparams", "bin"):
     packages += [f"t2tlite.{folder}"]
     packages += [f"t2tlite.{folder}.{name}" for name in find_packages(folder)]
 
-package_data = {"t2tlite": ["py.typed", "visualise/*.html"], "t2tlite.problems.grammar": ["*.txt"]}
-
+package_data = {
+    "t2tlite": ["py.typed", "report/*.html", "visualise/*.html"],
+    "t2tlite.problems.grammar": ["*.txt"],
+}
 setup(packages=packages, package_dir=package_dir, package_data=package_data)

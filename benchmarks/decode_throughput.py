@@ -3,7 +3,7 @@
     python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de \\
         --sentences=256 --batch=32 --steps=32
 
-Every sentence is decoded for exactly --steps positions (the end mark is forbidden), so that untrained weights cost what
+Every sentence is decoded for exactly --steps positions (EOS is masked), so that untrained weights cost what
 trained ones do. The first batch (tracing) does not count. Prints one line that begins RESULT.
 """
 
@@ -13,7 +13,6 @@ import argparse
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import text_data
@@ -25,8 +24,10 @@ with quiet_stderr():
 
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
-from t2tlite.decoding.beam_search import EOS, beam_search
+from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import build_transformer
+from t2tlite.tokens import EOS
+from t2tlite.types import DecodingCache, Tensor
 
 
 def main() -> None:
@@ -47,14 +48,16 @@ def main() -> None:
     model = build_transformer(hparams, args.vocab_size, args.vocab_size)
     forbidden = tf.one_hot(EOS, args.vocab_size, on_value=-1e9, off_value=0.0)
 
-    def decode_step(*arguments: Any) -> tuple[Any, Any]:
+    def decode_step(*arguments: Tensor) -> tuple[Tensor, DecodingCache]:
         logits, cache = model.decode_step(*arguments)
         return logits + forbidden, cache
 
-    def search(inputs: Any, length: Any) -> Any:
+    def search(inputs: Tensor, length: Tensor) -> Tensor:
         cache = model.start_decoding(inputs, args.beam_size, length)
         limits = tf.fill(tf.shape(inputs)[:1], length)
-        return beam_search(decode_step, cache, limits, args.beam_size, length, alpha=0.6)[0]
+        return beam_search(decode_step, cache, max_lengths=limits, beam_size=args.beam_size, length=length, alpha=0.6)[
+            0
+        ]
 
     if hparams.jit_compile:
         search = tf.function(search, jit_compile=True)
@@ -78,7 +81,7 @@ def main() -> None:
 
 
 def pad(rows: list[list[int]]) -> np.ndarray:
-    """Rows with their end marks, padded to the longest: int32 [rows, width]."""
+    """Rows with their EOS, padded to the longest: int32 [rows, width]."""
     block: np.ndarray = np.zeros((len(rows), max(map(len, rows)) + 1), np.int32)
     for at, row in enumerate(rows):
         block[at, : len(row)] = row

@@ -14,9 +14,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from t2tlite.data.subword_builder import build_subwords, count_tokens
-from t2tlite.data.subword_encoder import SubwordEncoder
-from t2tlite.data.text_files import read_lines
+from t2tlite.files.text_files import read_lines
+from t2tlite.vocabularies.subword_builder import build_subwords, count_tokens
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 
 def main() -> None:
@@ -40,7 +40,8 @@ def main() -> None:
         rows = encoder.encode_batch(sentences)
         encode_rates.append(len(sentences) / (time.process_time() - start))
     start = time.process_time()
-    encoder.decode_batch(rows)
+    for row in rows:
+        encoder.decode(row)
     decode_rate = len(sentences) / (time.process_time() - start)
     built = "read" if args.vocab_file else f"built in {build_seconds:.1f} s"
     print(

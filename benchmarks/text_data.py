@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from t2tlite.data.text_encoder import SentencePieceEncoder, train_sentencepiece
-from t2tlite.data.text_files import read_lines, read_parallel
+from t2tlite.files.text_files import read_lines, read_parallel
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@
 
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=RUN/averaged ...
+Instead of --output_dir, --problem and --hparams_set find the run that t2t-trainer made with them.
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big ones.
 """
 
@@ -13,15 +14,14 @@ from collections.abc import Sequence
 
 from t2tlite.bin import flags
 
-FLAGS = ("output_dir", "n", "verbosity")
+FLAGS = ("problem", "hparams_set", "output_dir", "n", "verbosity")
 
 
 def run(args: flags.Args) -> None:
-    """Averages and says what was averaged."""
-    from t2tlite.runs import average_run
+    """Averages, and reports what was averaged."""
+    from t2tlite.runs.load import average_run
 
-    flags.require(args, "output_dir")
-    path, averaged = average_run(args.output_dir, args.n)
+    path, averaged = average_run(flags.run_folder(args).path, args.n)
     print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
 
 

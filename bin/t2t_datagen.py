@@ -1,30 +1,30 @@
 """t2t-datagen makes a problem's data: a vocabulary, token shards, and a manifest of what they were made from.
 
-Data of our own making, nothing needed:
-  t2t-datagen --problem=grammar_ende --data_dir=data
+Generated data, which needs nothing:
+  t2t-datagen --problem=grammar_ende
 
 Your own files, line by line translations of each other, plain text or .gz:
-  t2t-datagen --problem=parallel_text --data_dir=data --vocab_size=8000 \\
+  t2t-datagen --problem=parallel_text --vocab_size=8000 \\
       --train_source=train.en --train_target=train.de --dev_source=dev.en --dev_target=dev.de
 
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:
-  t2t-datagen --problem=wmt_ende --data_dir=data --tmp_dir=raw
+  t2t-datagen --problem=wmt_ende --tmp_dir=raw
 
 Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
-  t2t-datagen --problem=wsj_parsing --data_dir=data --tmp_dir=treebank
+  t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
-The data lies in DATA_DIR/PROBLEM; the problem and its PROBLEM_rev share it. The text is checked before anything is
-written. A run that was interrupted goes on when the same command is given again; complete data is left alone.
-Next: t2t-trainer --problem=PROBLEM --data_dir=DATA_DIR --hparams_set=transformer_base --output_dir=RUN.
+The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`); the problem and its PROBLEM_rev share it. The
+text is checked before anything is written. The same command resumes after an interruption, and leaves complete data
+alone.
+Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.bin.problem_data import make_data
 
 FLAGS = (
     "problem",
@@ -39,21 +39,7 @@ FLAGS = (
 
 def run(args: flags.Args) -> None:
     """Makes the data and prints a summary."""
-    import t2tlite.problems  # registers them
-
-    flags.import_user_package(args.t2t_usr_dir)
-    if args.registry_help:
-        import t2tlite.hparams  # noqa: F401
-
-        print(registry.registry_help())
-        return
-    flags.require(args, "problem", "data_dir")
-    problem = registry.problem(args.problem, **flags.problem_options(args))
-    # imported late: each encoding process imports this module, and wants nothing of it
-    from t2tlite.data.generate import generate
-
-    tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir).expanduser()
-    print(generate(problem, Path(args.data_dir).expanduser(), tmp_dir, args.num_processes))
+    print(make_data(args))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees
 
-Both files hold bracketed trees in UTF-8, one a line; line N of the one parses the sentence of line N of the other:
+Both files hold bracketed trees in UTF-8, one per line; line N of the one parses the sentence of line N of the other:
 
     (TOP (S (NP (PRP It)) (VP (VBZ works)) (. .)))
 
@@ -33,19 +33,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from t2tlite.bin import flags
-
-if TYPE_CHECKING:
-    from t2tlite.evaluation.parsing import SentenceScore
+from t2tlite.files.text_files import check_line_counts
 
 FLAGS = ("gold", "predicted", "sentences", "prm")
-
-TABLE_HEAD = """\
-  Sent.                        Matched  Bracket   Cross        Correct Tag
- ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"""
-RULE = "=" * 76
 
 
 def run(args: flags.Args) -> None:
@@ -55,46 +47,23 @@ def run(args: flags.Args) -> None:
         flags.CommandError: a file was not named.
         OSError, ValueError: a file is missing, not bracketed text, or not as long as the other.
     """
-    from t2tlite.evaluation import evalb_parameters, parsing
+    from t2tlite.trees import evalb, evalb_parameters, evalb_table
 
     flags.require(args, "gold", "predicted")
     parameters = evalb_parameters.read_parameters(args.prm) if args.prm else evalb_parameters.COLLINS
-    gold, predicted = list(parsing.read_parses(args.gold)), list(parsing.read_parses(args.predicted))
-    if len(gold) != len(predicted) or not gold:
-        raise ValueError(
-            f"Both files must have as many lines, and some. Received: {args.gold} with {len(gold)}, {args.predicted} "
-            f"with {len(predicted)}. Write one tree a line, and a blank line for a sentence without a parse."
-        )
-    scores = [parsing.score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)]
+    gold, predicted = list(evalb.read_parses(args.gold)), list(evalb.read_parses(args.predicted))
+    check_line_counts(
+        {args.gold: len(gold), args.predicted: len(predicted)},
+        "Write one tree per line, and a blank line for a sentence without a parse.",
+    )
+    scores = [evalb.score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)]
     for number, score in enumerate(scores, start=1):
         if score.message:
             print(f"{number} : {score.message}", file=sys.stderr)
     if args.sentences:
-        print_table(scores)
-    print(f"=== Summary ===\n\n-- All --\n{parsing.summarise(scores)}")
-    print(f"\n-- len<={parameters.cutoff_length} --\n{parsing.summarise(scores, parameters.cutoff_length)}")
-
-
-def print_table(scores: Sequence[SentenceScore]) -> None:
-    """Prints EVALB's table: a line for each sentence, and their sums."""
-    from t2tlite.evaluation import parsing
-
-    print(TABLE_HEAD, RULE, sep="\n")
-    for number, s in enumerate(scores, start=1):
-        print(
-            f"{number:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}   {s.matched:3d}    "
-            f"{s.gold:3d}  {s.predicted:3d}    {s.crossing:3d}   {s.words:4d}  {s.correct_tags:4d}   "
-            f"{s.tagging_accuracy:6.2f}"
-        )
-    print(RULE)
-    total = parsing.total_counts(scores)
-    if total.gold and total.predicted:  # without brackets EVALB leaves this part out
-        print(
-            f"                {total.recall:6.2f} {total.precision:6.2f} {total.matched:6d} {total.gold:5d} "
-            f"{total.predicted:5d}  {total.crossing:5d}",
-            end="",
-        )
-    print(f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}")
+        print(evalb_table.format_table(scores))
+    print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
+    print(f"\n-- len<={parameters.cutoff_length} --\n{evalb.summarise(scores, parameters.cutoff_length)}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,4 +72,4 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

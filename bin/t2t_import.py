@@ -2,21 +2,21 @@
 
   t2t-import --t2t_checkpoint=train_dir --t2t_vocab=vocab.translate_ende_wmt32k.32768.subwords --output_dir=RUN
 
---t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are taken, or one of them, DIR/model.ckpt-N.
---t2t_vocab is the vocabulary, or source's and target's with a comma between. Its hparams.json is looked for beside the
-checkpoint, and above; --t2t_hparams names another. So is flags_t2t.txt, which names the problem; where there is none,
---problem=wsj_parsing says that the model is a parser. TensorFlow 1 is not needed.
+--t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are imported, or one of them,
+DIR/model.ckpt-N. --t2t_vocab is the vocabulary, or the source's and the target's, comma-separated. Its hparams.json is
+looked for in the checkpoint's folder and in the one above; --t2t_hparams names another. So is flags_t2t.txt, which
+names the problem; if there is none, --problem=wsj_parsing declares the model a parser. TensorFlow 1 is not needed.
 
 RUN is then like any other:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
   t2t-avg-checkpoints --output_dir=RUN --n=5
   t2t-trainer --warm_start_from=RUN --data_dir=data --output_dir=RUN2
-It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false takes t2tlite's own. To train
-on, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
+It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false selects t2tlite's own. To train
+it further, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
-Imported is the model `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not. Any other
-is refused with the hparams that say so. Adding checkpoints to RUN later is fine. docs/from-tensor2tensor.md has the
-rest.
+The model must be `transformer` with dot-product attention, pre- or post-norm, with embeddings shared or not. Any other
+is refused, with the hparams that are the reason. More checkpoints can be added to RUN later. docs/from-tensor2tensor.md
+explains the rest.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "problem", 
 
 
 def run(args: flags.Args) -> None:
-    """Imports, and says what was imported and what differs."""
-    from t2tlite.tensor2tensor.import_run import import_run
+    """Imports, and reports what was imported and what differs."""
+    from t2tlite.runs.run_folder import RunFolder
+    from t2tlite.tensor2tensor.import_run import Given, import_run
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    folder = Path(args.output_dir).expanduser()
-    imported = import_run(
-        Path(args.t2t_checkpoint).expanduser(),
-        [Path(name).expanduser() for name in args.t2t_vocab],
-        folder,
-        Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
-        args.target_space_id,
-        args.problem,
-        flags.recorded("t2t-import", args),
-        functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False),
+    folder = RunFolder(args.output_dir)
+    given = Given(
+        checkpoint=Path(args.t2t_checkpoint).expanduser(),
+        vocabularies=[Path(name).expanduser() for name in args.t2t_vocab],
+        hparams_file=Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
+        target_space=args.target_space_id,
+        problem=args.problem,
     )
+    progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
+    imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
         print(f"Note: {note}", file=sys.stderr)
     names = ", ".join(Path(path).name for path in imported.checkpoints)
     space = "" if imported.target_space is None else f", target space {imported.target_space}"
     print(
-        f"Imported {names}: {imported.parameters:,} parameters{space}. What the optimizer remembered stays behind. The "
-        f"run lies in {folder}."
+        f"Imported {names}: {imported.parameters:,} parameters{space}. The optimizer's state is not imported. "
+        f"The run is in {folder}."
     )
 
 

@@ -1,17 +1,17 @@
 """t2t-table3 trains the rows of the paper's Table 3 on a problem, measures each on dev, and writes the table.
 
 What the paper did, on all GPUs of the machine, after t2t-datagen:
-  t2t-table3 --problem=wmt_ende --data_dir=data --output_dir=table3
+  t2t-table3 --problem=wmt_ende --output_dir=table3
 
 What that would cost, by formula and by a few timed steps of each row; nothing is trained:
-  t2t-table3 --problem=wmt_ende --data_dir=data --dry_run
+  t2t-table3 --problem=wmt_ende --dry_run
 
 The base model, the rows of group A and one of group C, each with two seeds:
-  t2t-table3 --problem=wmt_ende --data_dir=data --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
+  t2t-table3 --problem=wmt_ende --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
 
 Scaled down: a row is a change relative to the base (hs256 halves the width, h1 has an eighth of the heads), and
 --hparams_set, --hparams and --train_steps change the base:
-  t2t-table3 --problem=parallel_text --data_dir=data --output_dir=table3 --train_steps=4000 \\
+  t2t-table3 --problem=parallel_text --output_dir=table3 --train_steps=4000 \\
       --hparams=hidden_size=256,filter_size=1024,num_hidden_layers=3
 
 Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (layers) hs256 hs1024 (width) ff1024
@@ -19,8 +19,8 @@ ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big,
 three times as many steps.
 
 O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are in O/ROW.seed2, ... The table so
-far, with the paper's figures beside it, is O/table3.md, table3.json and table3.png after each row. Ctrl-C or SIGTERM
-saves a checkpoint; the same command goes on from there, and finished rows are not trained again.
+far, with the paper's values beside ours, is O/table3.md, table3.json and table3.png after each row. Ctrl-C or SIGTERM
+saves a checkpoint; the same command resumes from there, and finished rows are not trained again.
 """
 
 from __future__ import annotations
@@ -29,102 +29,59 @@ import dataclasses
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from t2tlite import registry
-from t2tlite.bin import flags, t2t_trainer
-
-if TYPE_CHECKING:
-    from t2tlite.config import HParams
-    from t2tlite.hparams.table3 import Row
-    from t2tlite.table3_report import Experiment
+from t2tlite.bin import flags
+from t2tlite.bin.problem_data import open_data
+from t2tlite.table3.rows import ROWS, select
+from t2tlite.training.loop_config import LoopConfig
 
 FLAGS = (
-    "problem",
-    "data_dir",
-    "output_dir",
-    "rows",
-    "seeds",
-    "hparams_set",
-    "hparams",
-    "train_steps",
-    "dry_run",
-    "local_eval_frequency",
-    "save_checkpoints_secs",
-    "worker_gpu",
-    "generate_data",
-    "tmp_dir",
-    "num_processes",
+    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run local_eval_frequency".split(),
+    *"save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes".split(),
     *flags.PROBLEM_OPTIONS,
-    "t2t_usr_dir",
-    "verbosity",
+    *("t2t_usr_dir", "verbosity"),
 )
 KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need their space
 
 
 def run(args: flags.Args) -> None:
     """Runs the rows asked for, after making the data if asked to."""
-    import t2tlite.problems  # noqa: F401
-    from t2tlite.hparams.table3 import ROWS, select
+    import t2tlite.hparams  # noqa: F401  registers the sets
 
-    flags.import_user_package(args.t2t_usr_dir)
-    flags.require(args, "data_dir", *(() if args.dry_run else ("output_dir",)))
+    flags.require(args, *(() if args.dry_run else ("output_dir",)))
     base = registry.hparams(args.hparams_set or "transformer_base").override(args.hparams)
     if args.train_steps is not None:
         base = dataclasses.replace(base, train_steps=args.train_steps)
     rows = select(args.rows or [row.name for row in ROWS if row.name != "big"])
     for row in rows:
-        row.apply(base)  # says at once where a row does not fit
-    seeds = _seeds(args.seeds)
-    if args.generate_data:
-        t2t_trainer.make_data(args)
-    elif flags.problem_options(args):
-        given = ", ".join(f"--{name}" for name in flags.problem_options(args))
-        raise flags.CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
+        row.apply(base)  # raises at once where a row does not fit
+    seeds = [int(text) for text in args.seeds if text.isdecimal()]
+    if not seeds or len(set(seeds)) < len(args.seeds):
+        raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
+    dataset = open_data(args)
 
-    dataset, strategy = t2t_trainer.open_data(args), t2t_trainer.make_strategy(args.worker_gpu)
+    from t2tlite.table3.sweep import Sweep, dry_run
+    from t2tlite.training.loop import Interrupted
+    from t2tlite.training.strategy import make_strategy
 
-    from t2tlite.table3 import Sweep, dry_run
-    from t2tlite.training.trainer import Interrupted, Schedule
-
-    chosen = [_experiment(row, base) for row in rows]
+    strategy = make_strategy(args.worker_gpu)
     if args.dry_run:
-        print(dry_run(chosen, len(seeds), dataset, strategy), end="")
+        print(dry_run(rows, base, len(seeds), dataset, strategy), end="")
         return
-    schedule = Schedule(
+    config = LoopConfig(
         train_steps=base.train_steps,
         local_eval_frequency=args.local_eval_frequency,
         save_checkpoints_secs=args.save_checkpoints_secs,
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
-    table = [_experiment(row, base) for row in ROWS if row in rows or row.fits(base)]
+    command = shlex.join(["t2t-table3", *flags.words(args)])
+    sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, command)
     try:
-        path = Sweep(dataset, Path(args.output_dir).expanduser(), strategy, schedule, _command(args)).run(
-            chosen, seeds, table
-        )
+        path = sweep.run(rows, seeds)
     except Interrupted as stop:
         raise flags.Stopped(str(stop), stop.signal_number) from None
     print(path.read_text(encoding="utf-8"), end="")
-
-
-def _experiment(row: Row, base: HParams) -> Experiment:
-    from t2tlite.table3_report import Experiment
-
-    return Experiment(row.name, row.group, row.apply(base), row.perplexity, row.bleu, row.parameters)
-
-
-def _seeds(texts: Sequence[str]) -> list[int]:
-    """Seeds in the order given."""
-    if not texts or not all(text.isdecimal() for text in texts) or len(set(texts)) < len(texts):
-        raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(texts)!r}.")
-    return [int(text) for text in texts]
-
-
-def _command(args: flags.Args) -> str:
-    """The command line, in one line, of the flags that differ from their defaults."""
-    given = {name: ",".join(v) if isinstance(v, list) else v for name, v in vars(args).items()}
-    words = [f"--{name}={value}" for name, value in given.items() if value != flags.DEFINITIONS[name][1]]
-    return shlex.join(["t2t-table3", *words])
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Constituency parsing, section 6.3 of the paper: each set a change of transformer_base."""
+"""Hparam sets for constituency parsing, section 6.3 of the paper: each is a change of transformer_base."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from t2tlite.registry import register_hparams
 def transformer_parsing_wsj() -> HParams:
     """The paper's parser, WSJ only: 4 layers, 1024 wide (section 6.3: F1 91.3 on section 23).
 
-    `t2t-trainer --problem=wsj_parsing --hparams_set=transformer_parsing_wsj`, with its 16K vocabulary.
-    4 layers, d_model 1024; everything else is the base model's but dropout, attention dropout and the learning rate,
-    which the paper chose on section 22 without saying what they became. The dropouts here are tensor2tensor's
-    (transformer_parsing_base), the learning rate is formula (3).
+    `t2t-trainer --problem=wsj_parsing --hparams_set=transformer_parsing_wsj`, with its 16K vocabulary. All else is the
+    base model's except dropout, attention dropout and the learning rate, which the paper tuned on section 22 but does
+    not report. The dropouts here are tensor2tensor's (transformer_parsing_base), the learning rate is formula (3).
     """
     return dataclasses.replace(
         transformer_base(),
@@ -32,19 +31,19 @@ def transformer_parsing_wsj() -> HParams:
 def transformer_parsing_semi() -> HParams:
     """The paper's semi-supervised parser: dropout 0.1 (section 6.3: F1 92.7 on section 23).
 
-    `t2t-trainer --problem=wsj_parsing_semi --hparams_set=transformer_parsing_semi`, with its 32K vocabulary.
-    transformer_parsing_wsj with the base model's dropout: there is far more to learn from.
+    `t2t-trainer --problem=wsj_parsing_semi --hparams_set=transformer_parsing_semi`, with its 32K vocabulary. Dropout is
+    the base model's, since there is far more training data.
     """
     return dataclasses.replace(transformer_parsing_wsj(), layer_prepostprocess_dropout=0.1, attention_dropout=0.1)
 
 
 @register_hparams
 def transformer_parsing_small() -> HParams:
-    """For some ten thousand trees on a processor: 256 wide, 4 encoder and 2 decoder layers, pre-norm, small batches.
+    """For some ten thousand trees on a CPU: 256 wide, 4 encoder and 2 decoder layers, pre-norm, small batches.
 
-    Made for problem wsj_parsing with --linearisation=words --fragments=2 --vocab_size=4000. Trained on GUM's 10,224
-    trees, 37 minutes on one core, it reaches F1 69.3 on GUM's test (beam 8, 5 checkpoints averaged); the README has the
-    commands. Pre-norm and small batches learn in far fewer minutes here than the paper's post-norm.
+    For problem wsj_parsing with --linearisation=words --fragments=2 --vocab_size=4000. Trained on GUM's 10,224 trees,
+    37 minutes on one core, it reaches F1 69.3 on GUM's test set (beam size 8, 5 checkpoints averaged); the README has
+    the commands. Pre-norm with small batches learns in far fewer minutes here than the paper's post-norm.
     """
     return dataclasses.replace(
         transformer_base(),

@@ -1,13 +1,12 @@
-"""tensor2tensor's own recipe: what its sets transformer_base and transformer_big are since their third version.
+"""tensor2tensor's own hparam sets: its transformer_base and transformer_big since their third version.
 
-Where it differs from the paper: normalisation before each sublayer and after each stack, dropout also on attention
-weights and inside the feed-forward layers, twice the learning rate with twice the warm-up, a slower second moment
-(beta2 0.997), all sines before all cosines, and a learned row, the target space, added to the source. The paper's
-models are tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
+The differences to the paper are: normalisation before each sublayer and after each stack, dropout also on attention
+weights and inside the feed-forward layers, twice the learning rate with twice the warm-up, Adam's beta2 0.997, all
+sines before all cosines, and a learned row, the target space, added to the source. The paper's models are
+tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
 
-tensor2tensor cuts its embeddings into 16 shards, which only its checkpoints show; `t2t-import` joins them. Its Adam is
-a lazy one, but the gradient of an embedding is dense, so that plain Adam moves the same rows. Number of steps:
-tensor2tensor's sets have none; those here are the paper's.
+tensor2tensor's Adam is a lazy one, but the gradient of an embedding is dense, so that plain Adam updates the same rows.
+tensor2tensor's sets have no number of steps; those here are the paper's.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from t2tlite.registry import register_hparams
 def transformer_base_t2t() -> HParams:
     """tensor2tensor's transformer_base: pre-norm, more dropout, 2 x formula (3) with 8,000 steps of warm-up.
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_base_t2t`. As large as the paper's base model but for the
-    two last normalisations and the target space.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_base_t2t`. As large as the paper's base model except for
+    the last normalisation of each stack and the target space.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -45,8 +44,8 @@ def transformer_base_t2t() -> HParams:
 def transformer_big_t2t() -> HParams:
     """tensor2tensor's transformer_big: transformer_base_t2t 1024 wide, 16 heads, dropout 0.3, batches of 2,048 tokens.
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big_t2t`. A replica's batches are half the base model's:
-    as large ones take --hparams=batch_size=4096, or accumulate_steps=2.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big_t2t`. The batches of a replica have half the base
+    model's size; --hparams=batch_size=4096 or accumulate_steps=2 makes them equal.
     """
     return dataclasses.replace(
         transformer_base_t2t(),

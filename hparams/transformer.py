@@ -39,17 +39,16 @@ def transformer_big() -> HParams:
 def transformer_big_enfr() -> HParams:
     """The paper's big model for English-French: dropout 0.1 (En-Fr newstest2014 BLEU 41.8).
 
-    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; 300,000 steps, then the last 20 checkpoints
-    are averaged.
+    `t2t-trainer --problem=wmt_enfr --hparams_set=transformer_big_enfr`; averages the last 20 checkpoints.
     """
     return dataclasses.replace(transformer_big(), layer_prepostprocess_dropout=0.1)
 
 
 @register_hparams
 def transformer_tiny() -> HParams:
-    """2 layers, 128 wide: learns the embedded grammar in minutes on a processor.
+    """2 layers, 128 wide: learns the embedded grammar in minutes on a CPU.
 
-    `make demo` is `t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny`.
+    `make demo` runs `t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny`.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -67,7 +66,7 @@ def transformer_tiny() -> HParams:
 
 @register_hparams
 def transformer_small() -> HParams:
-    """3 layers, 256 wide, dropout 0.3: for tens of thousands of pairs, on a processor or a small GPU."""
+    """3 layers, 256 wide, dropout 0.3: for tens of thousands of pairs, on a CPU or a small GPU."""
     return dataclasses.replace(
         transformer_base(),
         hidden_size=256,
@@ -85,7 +84,7 @@ def transformer_small() -> HParams:
 def transformer_multi30k() -> HParams:
     """transformer_small for Multi30k En-De (29,000 pairs): 4,200 steps in bfloat16, 44 minutes on two cores.
 
-    BLEU on test2016 38.3 (beam 4), 38.9 with the last 5 checkpoints averaged; the commands stand in the README.
+    BLEU on test2016 38.3 (beam size 4), 38.9 with the last 5 checkpoints averaged; the README has the commands.
     """
     return dataclasses.replace(
         transformer_small(),

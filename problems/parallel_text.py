@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data import text_files
-from t2tlite.data.problem import Problem
+from t2tlite.data.problem import Problem, option
+from t2tlite.files import text_files
 
 
 @registry.register_problem
@@ -19,40 +20,32 @@ class ParallelText(Problem):
     Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
     folder, and `~` is the home folder. Several files of a split are read one after the other.
 
-    Attributes:
-        vocab_size: as in Problem. 8,000 pieces suit a corpus of some ten to some hundred thousand pairs; for millions
-            take 32,000.
-        train_source: files to train on, in the source language.
-        train_target: as many files, their translations line by line.
-        dev_source: files to evaluate on while training.
-        dev_target: their translations.
-        test_source: files of the final test; none are needed.
-        test_target: their translations.
-        source_language: ISO 639-1 code, such as "en"; only scoring looks at it.
-        target_language: the same of the target.
-
     Raises:
         ValueError: a split has source but no target files or the reverse, or an option is one name instead of a tuple.
     """
 
-    vocab_size: int = 8000
-    train_source: tuple[str, ...] = ()
-    train_target: tuple[str, ...] = ()
-    dev_source: tuple[str, ...] = ()
-    dev_target: tuple[str, ...] = ()
-    test_source: tuple[str, ...] = ()
-    test_target: tuple[str, ...] = ()
-    # Known by class for other problems, by option for this one.
-    source_language: str = ""  # type: ignore[misc]
-    target_language: str = ""  # type: ignore[misc]
+    vocab_size: int = 8000  # for ten thousand to some hundred thousand pairs; millions of pairs need about 32,000
+    train_source: tuple[str, ...] = option((), "Source files to train on, comma-separated; plain text or .gz.")
+    train_target: tuple[str, ...] = option((), "As many target files, line by line the translations of --train_source.")
+    dev_source: tuple[str, ...] = option((), "Source files to evaluate on during training.")
+    dev_target: tuple[str, ...] = option((), "Translations of --dev_source, line by line.")
+    test_source: tuple[str, ...] = option((), "Source files of the final test, which may be left out.")
+    test_target: tuple[str, ...] = option((), "Translations of --test_source, line by line.")
+    # Class attributes of other problems, options of this one.
+    source_language: str = option(  # type: ignore[misc]
+        "", "Language code of the source, such as en; recorded in the manifest, and shown by t2t-report."
+    )
+    target_language: str = option("", "Language code of the target, such as de; used likewise.")  # type: ignore[misc]
+
+    needed_flags: ClassVar[tuple[str, ...]] = ("train_source", "train_target", "dev_source", "dev_target")
 
     def __post_init__(self) -> None:
         for split in ("train", "dev", "test"):
-            for option in (f"{split}_source", f"{split}_target"):
-                if isinstance(getattr(self, option), str):
+            for name in (f"{split}_source", f"{split}_target"):
+                if isinstance(getattr(self, name), str):
                     raise ValueError(
-                        f"{option} must be a tuple of file names. Received: {getattr(self, option)!r}. "
-                        f"Write ({getattr(self, option)!r},)."
+                        f"{name} must be a tuple of file names. Received: {getattr(self, name)!r}. "
+                        f"Write ({getattr(self, name)!r},)."
                     )
             source, target = self._names(split)
             if bool(source) != bool(target):
@@ -63,15 +56,15 @@ class ParallelText(Problem):
                 )
 
     def splits(self) -> tuple[str, ...]:
-        """Train and dev, and test where its files are given."""
+        """Train and dev, and test if its files are given."""
         return ("train", "dev", "test") if self.test_source else ("train", "dev")
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of a split's files. The files of all splits must be there; `tmp_dir` is not looked at.
+        """Yields the lines of a split's files. The files of all splits must exist; `tmp_dir` is not used.
 
         Raises:
-            ValueError: at once: training or dev files were not given, or there is no such split; while reading: what
-                `read_parallel` raises.
+            ValueError: at once: training or dev files were not given, or there is no such split; while reading: as
+                `read_parallel` raises it.
             FileNotFoundError: at once: a file of any split is missing.
         """
         self.files(tmp_dir)
@@ -83,7 +76,7 @@ class ParallelText(Problem):
         return text_files.read_parallel(*self._paths(split))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits: train, dev, test, of each the source files and then the target files.
+        """The files of all splits, train, dev, test: the source files of each, then its target files.
 
         Raises:
             ValueError: training or dev files were not given.

@@ -1,7 +1,7 @@
 """The paper's translation tasks: WMT 2014 English-German and English-French (section 5.1).
 
-The raw text comes from --tmp_dir, where the unpacked archives of statmt.org/wmt14 are looked for in all folders, or,
-where nothing of them lies there, from TensorFlow Datasets, which downloads it.
+The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder below --tmp_dir. If there is nothing of
+them, TensorFlow Datasets downloads it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import html
 import html.entities
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -16,10 +17,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data import text_files
 from t2tlite.data.problem import Problem
+from t2tlite.files import text_files
 
-TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; what TensorFlow Datasets keeps there is never taken for raw files
+TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # validation and test are newstest2013 and 2014
 
 EUROPARL = "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz"
@@ -32,22 +33,16 @@ TEST = "https://www.statmt.org/wmt14/test-full.tgz"
 
 SEGMENT = re.compile(r"<seg\b[^>]*>(.*?)</seg>", re.IGNORECASE)
 SEGMENT_TAG = re.compile(r"</?seg\b", re.IGNORECASE)
-ENTITY = re.compile(r"&(?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);")
+ENTITY = re.compile(r"&((?:#\d+|#[xX][0-9a-fA-F]+|[A-Za-z]\w*);)")
 
 
 @dataclasses.dataclass(frozen=True)
 class Corpus:
-    """A pair of files to look for.
+    """A pair of files."""
 
-    Attributes:
-        split: train, dev or test.
-        names: (source, target) names of the files, those to prefer first; any may also end in `.gz`.
-        archive: where the archive that holds them is published.
-    """
-
-    split: str
-    names: tuple[tuple[str, str], ...]
-    archive: str
+    split: str  # train, dev or test
+    names: tuple[tuple[str, str], ...]  # (source, target), preferred names first; each may also end in .gz
+    archive: str  # the URL of the archive that contains them
 
     def __str__(self) -> str:
         return " or ".join(f"{source} and {target}" for source, target in self.names)
@@ -60,27 +55,26 @@ class Wmt14(Problem):
     training_stems: ClassVar[dict[str, str]]  # file name without language -> archive
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the pairs of a split: the corpora one after the other, or TensorFlow Datasets' order.
+        """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.
 
         Raises:
-            ValueError: at once: no such split, or it cannot be told which English file belongs to newstest2014; while
-                reading: bad text, named by file and line.
-            FileNotFoundError: some files are in `tmp_dir` and others are missing; or none are and TensorFlow Datasets
-                cannot get them (this while reading).
+            ValueError: at once: there is no such split, or newstest2014.en may be of another language pair; while
+                reading: bad text, with file and line.
+            FileNotFoundError: at once: some of the files in `tmp_dir` are missing; while reading: there are none, and
+                TensorFlow Datasets cannot download them.
         """
         if split not in TFDS_SPLITS:
             raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
         found = self._find(tmp_dir)
         if not found:
             return self._tfds_pairs(split, tmp_dir)
-        sources, targets = zip(*(paths for corpus, paths in found if corpus.split == split), strict=True)
-        return _read(sources, targets)
+        return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in found if corpus.split == split)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none where TensorFlow Datasets is used.
+        """The raw files in `tmp_dir`; none if TensorFlow Datasets is used.
 
         Raises:
-            ValueError, FileNotFoundError: as `pairs` does at once.
+            ValueError, FileNotFoundError: those that `pairs` raises at once.
         """
         return [path for _, paths in self._find(tmp_dir) for path in paths]
 
@@ -95,7 +89,7 @@ class Wmt14(Problem):
             ("newstest2013.en", f"newstest2013.{foreign}"),
             ("newstest2013-src.en.sgm", f"newstest2013-ref.{foreign}.sgm"),
         )
-        # Since 2014 each language pair has a test set of its own, so here the name that says the pair comes first.
+        # Since 2014 each language pair has its own test set, so the name with the pair is preferred.
         test = (
             (f"newstest2014-{foreign}en-src.en.sgm", f"newstest2014-{foreign}en-ref.{foreign}.sgm"),
             ("newstest2014.en", f"newstest2014.{foreign}"),
@@ -103,71 +97,65 @@ class Wmt14(Problem):
         return [*training, Corpus("dev", dev, DEV), Corpus("test", test, TEST)]
 
     def _find(self, tmp_dir: Path | None) -> list[tuple[Corpus, tuple[Path, Path]]]:
-        """All corpora with their files, or nothing where neither files nor archives of them are in `tmp_dir`."""
+        """All corpora with their files, or nothing if neither files nor archives of them are in `tmp_dir`."""
         if tmp_dir is None:
             return []
         by_name = _files_by_name(Path(tmp_dir).expanduser())
-        found = [(corpus, _find_pair(corpus, by_name)) for corpus in self.corpora()]
-        complete = [(corpus, paths) for corpus, paths in found if paths]
-        missing = [corpus for corpus, paths in found if not paths]
-        packed = {corpus.archive: by_name.get(corpus.archive.rsplit("/", 1)[1]) for corpus in missing}
-        if not complete and not any(packed.values()):
+        found, missing, any_archive = [], [], False
+        for corpus in self.corpora():
+            archives = by_name.get(corpus.archive.rsplit("/", 1)[1])
+            if paths := _find_pair(corpus, by_name):
+                found.append((corpus, paths))
+            else:
+                any_archive = any_archive or bool(archives)
+                missing.append(f"  {corpus}: " + (f"unpack {archives[0]}" if archives else f"in {corpus.archive}"))
+        if not found and not any_archive:
             return []
         if missing:
-            lines = []
-            for corpus in missing:
-                archive = packed[corpus.archive]
-                hint = f"unpack {archive[0]}" if archive else f"in {corpus.archive}"
-                lines.append(f"  {corpus}: {hint}")
             raise FileNotFoundError(
                 f"{self.name()} needs all its files in {tmp_dir}, the two of a pair in one folder. Received: "
-                f"{len(complete)} of {len(found)} pairs. Missing:\n" + "\n".join(lines) + "\n"
+                f"{len(found)} of {len(found) + len(missing)} pairs. Missing:\n" + "\n".join(missing) + "\n"
                 "Add them, or give an empty --tmp_dir to download everything through TensorFlow Datasets."
             )
-        self._check_test(complete)
-        return complete
+        self._check_test(found[-1][1][0])
+        return found
 
-    def _check_test(self, found: list[tuple[Corpus, tuple[Path, Path]]]) -> None:
-        """Raises ValueError where newstest2014.en may belong to another language pair."""
-        for _, (source, _) in found:
-            if not source.name.startswith("newstest2014.en"):
-                continue
-            others = sorted(
-                path.name
-                for path in source.parent.glob("newstest2014.*")
-                if path.name.split(".")[1] not in ("en", self.target_language)
+    def _check_test(self, source: Path) -> None:
+        """Raises ValueError if the source of the test set may be of another language pair."""
+        if not source.name.startswith("newstest2014.en"):
+            return
+        names = (path.name for path in source.parent.glob("newstest2014.*"))
+        if others := sorted(name for name in names if name.split(".")[1] not in ("en", self.target_language)):
+            raise ValueError(
+                f"{source} must be the English side of the {self.target_language}-en test set; each language pair "
+                f"of 2014 has its own. Received: a folder that also holds {', '.join(others)}. "
+                f"Move other pairs' files away, or use the .sgm files in {TEST}."
             )
-            if others:
-                raise ValueError(
-                    f"{source} must be the English side of the {self.target_language}-en test set; each language pair "
-                    f"of 2014 has its own. Received: a folder that also holds {', '.join(others)}. "
-                    f"Move other pairs' files away, or use the .sgm files in {TEST}."
-                )
 
     def _tfds_pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         foreign = self.target_language
         name = f"wmt14_translate/{foreign}-en"
         data_dir = None if tmp_dir is None else Path(tmp_dir).expanduser() / TFDS_FOLDER
         try:
-            import tensorflow_datasets as tfds  # here and not above: it is slow to import and few need it
+            import tensorflow_datasets as tfds  # slow to import, and few users need it
 
             dataset = tfds.load(name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False)
-        except Exception as error:  # network, checksums, archives, disk: there is no common class
+        except Exception as error:  # network, checksums, archives, disk: these have no common class
             if tmp_dir is None:
-                looked = "No --tmp_dir was given to look for files in"
+                searched = "No --tmp_dir was given to look for files in"
             else:
-                looked = f"None of its files were found in {tmp_dir} or the folders in it"
+                searched = f"None of its files were found in {tmp_dir} or the folders in it"
             corpora = "\n".join(f"  {corpus}: in {corpus.archive}" for corpus in self.corpora())
             raise FileNotFoundError(
-                f"{self.name()} needs the WMT 2014 files or a network to download them. {looked}, and TensorFlow "
+                f"{self.name()} needs the WMT 2014 files or a network to download them. {searched}, and TensorFlow "
                 f"Datasets could not prepare {name}: {type(error).__name__}: {error}\n"
                 f"Download and unpack these in a folder, and name it by --tmp_dir:\n{corpora}"
             ) from error
-        # The test set that TensorFlow Datasets reads is .sgm, and it leaves the entities in.
+        # The test set of TensorFlow Datasets is .sgm, whose entities it does not replace.
         clean = _unescape if split == "test" else str
         for example in tfds.as_numpy(dataset):
-            source, target = example["en"].decode(), example[foreign].decode()
-            yield clean(source.removesuffix("\r")), clean(target.removesuffix("\r"))
+            source, target = (clean(example[language].decode().removesuffix("\r")) for language in ("en", foreign))
+            yield source, target
 
 
 @registry.register_problem
@@ -203,12 +191,12 @@ class WmtEnfr(Wmt14):
 
 
 def read_segments(path: Path) -> list[str]:
-    """The texts of the `<seg>` elements of an NIST .sgm file, entities replaced.
+    """The texts of the `<seg>` elements of an NIST .sgm file, with entities replaced.
 
     These files are not well-formed XML (bare `&`), so each line is searched for elements.
 
     Raises:
-        ValueError: an element does not end on its line, or there are none.
+        ValueError: an element does not end on its line, or there is none.
     """
     segments: list[str] = []
     for number, line in enumerate(text_files.read_lines(path), start=1):
@@ -224,38 +212,35 @@ def read_segments(path: Path) -> list[str]:
     return segments
 
 
-def _read(sources: tuple[Path, ...], targets: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """Yields the pairs of several pairs of files, each plain text or .sgm."""
-    for source, target in zip(sources, targets, strict=True):
-        if ".sgm" not in source.suffixes:
-            yield from text_files.read_parallel([source], [target])
-            continue
-        source_segments, target_segments = read_segments(source), read_segments(target)
-        if len(source_segments) != len(target_segments):
-            raise ValueError(
-                "A source file and its reference must have equally many segments. "
-                f"Received: {source} with {len(source_segments)} and {target} with {len(target_segments)}. "
-                "Check that both are from the same archive."
-            )
-        yield from zip(source_segments, target_segments, strict=True)
+def _read_pair(source: Path, target: Path) -> Iterator[tuple[str, str]]:
+    """The sentence pairs of two files, both plain text or both .sgm."""
+    if ".sgm" not in source.suffixes:
+        return text_files.read_parallel([source], [target])
+    sources, targets = read_segments(source), read_segments(target)
+    if len(sources) != len(targets):
+        raise ValueError(
+            "A source file and its reference must have equally many segments. "
+            f"Received: {source} with {len(sources)} and {target} with {len(targets)}. "
+            "Check that both are from the same archive."
+        )
+    return zip(sources, targets, strict=True)
 
 
 def _unescape(text: str) -> str:
-    """Replaces `&quot;`, `&#45;` and the like; unlike `html.unescape` alone, not `&lt` without a semicolon.
+    """Replaces entities such as `&quot;` and `&#45;`, and strips the text, which stays one line.
 
-    One line in, one line out.
+    Unlike `html.unescape`, it does not replace `&lt` without a semicolon.
     """
 
-    def character(match: re.Match[str]) -> str:
-        entity = match.group()
-        known = entity[1] == "#" or entity[1:] in html.entities.html5
-        return html.unescape(entity) if known else entity
+    def character(entity: re.Match[str]) -> str:
+        is_known = entity[1].startswith("#") or entity[1] in html.entities.html5
+        return html.unescape(entity[0]) if is_known else entity[0]
 
     return ENTITY.sub(character, text).replace("\n", " ").strip()
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder and all folders in it, links followed: name -> paths, always in the same order."""
+    """The files in a folder and all folders in it, links followed: name -> paths, in a fixed order."""
     by_name: dict[str, list[Path]] = {}
     seen = set()
     for root, folders, names in os.walk(folder, followlinks=True):
@@ -271,10 +256,10 @@ def _files_by_name(folder: Path) -> dict[str, list[Path]]:
 
 
 def _find_pair(corpus: Corpus, by_name: dict[str, list[Path]]) -> tuple[Path, Path] | None:
-    """The two files of a corpus, both in one folder.
+    """The two files of a corpus, both in one folder, or None if there is no such folder.
 
-    Where several folders hold them: `test-full` before others (`test`, of test-filtered.tgz, may lack sentences), then
-    the one nearest to --tmp_dir.
+    Of several folders, `test-full` is preferred (`test`, of test-filtered.tgz, may lack sentences), then the one
+    nearest to --tmp_dir.
     """
     for names in corpus.names:
         source, target = ([*by_name.get(name, []), *by_name.get(f"{name}.gz", [])] for name in names)

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from t2tlite.translator import Translator
+    from t2tlite.decoding.translator import Translator
 
 __version__ = "0.1.0"
 __all__ = ["load", "__version__"]
 
 
 def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
-    """The trained model in a run folder, ready to translate; `t2tlite.runs.load` says more.
+    """The trained model in a run folder, ready to translate; `t2tlite.runs.load.load` says more.
 
     Args:
         run: the run folder (t2t-trainer's --output_dir).
@@ -33,6 +33,6 @@ def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
     from t2tlite.quiet import quiet_stderr
 
     with quiet_stderr():
-        from t2tlite import runs
+        from t2tlite.runs import load
 
-    return runs.load(run, checkpoint_path)
+    return load.load(run, checkpoint_path)

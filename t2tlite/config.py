@@ -18,7 +18,7 @@ H = TypeVar("H", bound="_Checked")
 
 
 def _field(default: Any, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()) -> Any:
-    """A dataclass field whose value must lie in [low, high], or be one of `choices`."""
+    """A dataclass field whose value must be in [low, high], or be one of `choices`."""
     return dataclasses.field(default=default, metadata={"low": low, "high": high, "choices": choices})
 
 
@@ -179,6 +179,44 @@ class HParams(_Checked):
         return self.attention_value_channels or self.hidden_size
 
     @property
+    def attention_arguments(self) -> dict[str, Any]:
+        """What each attention layer is made with."""
+        return {
+            "hidden_size": self.hidden_size,
+            "num_heads": self.num_heads,
+            "key_channels": self.key_channels,
+            "value_channels": self.value_channels,
+            "dropout": self.attention_dropout,
+        }
+
+    @property
+    def feed_forward_arguments(self) -> dict[str, Any]:
+        """What each feed-forward layer is made with."""
+        return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
+
+    @property
+    def residual_arguments(self) -> dict[str, Any]:
+        """What each residual connection is made with."""
+        return {
+            "dropout": self.layer_prepostprocess_dropout,
+            "pre_norm": self.pre_norm,
+            "epsilon": self.norm_epsilon,
+        }
+
+    @property
+    def max_positions(self) -> int | None:
+        """Positions that the model has vectors for; None if there is no limit. Learned positions end at max_length."""
+        return self.max_length if self.pos == "emb" else None
+
+    def check_positions(self, longest: int, what: str) -> None:
+        """Raises ValueError where the model has no positions for `longest` tokens; `what` says whose they are."""
+        if self.max_positions is not None and longest > self.max_positions:
+            raise ValueError(
+                f"Learned positions (pos=emb) reach max_length tokens. Received: max_length={self.max_length}, but "
+                f"{what} has {longest}. Raise max_length."
+            )
+
+    @property
     def pre_norm(self) -> bool:
         """Whether sublayers normalise their input (and each stack its output) rather than their sum."""
         return self.layer_preprocess_sequence == "n"
@@ -194,29 +232,47 @@ MODEL_FIELDS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class DecodeHParams(_Checked):
-    """How sentences are decoded; a problem's defaults stand in its manifest."""
+class DecodeRules:
+    """What our decoder and tensor2tensor's do differently, decision by decision."""
 
-    beam_size: int = _field(4, low=1, high=1024)  # hypotheses kept for each sentence; 1 is greedy
+    batches_of_sentences: bool = False
+    # ^ DecodeHParams.batch_size counts sentences, those with the most words first; otherwise source tokens, padding
+    #   included, by length
+    shared_length_limit: bool = False  # extra_length counts from the longest source of a batch, not from each source
+    penalise_unfinished: bool = True  # the score of a hypothesis without an EOS has the length penalty
+    penalise_greedy: bool = True  # the score of greedy search has the length penalty
+    strip_sentences: bool = False  # white space at both ends of a sentence is removed
+    leave_sequences: bool = False  # what a parser decodes stays a sequence of labels
+    score_per_token: bool = False  # Translator.score is the mean negative log-probability of a token
+
+
+OUR_RULES = DecodeRules()
+T2T_RULES = DecodeRules(
+    batches_of_sentences=True,
+    shared_length_limit=True,
+    penalise_unfinished=False,
+    penalise_greedy=False,
+    strip_sentences=True,
+    leave_sequences=True,
+    score_per_token=True,
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodeHParams(_Checked):
+    """How sentences are decoded; a problem's defaults are in its manifest."""
+
+    beam_size: int = _field(4, low=1, high=1024)  # hypotheses kept for each sentence; 1 is greedy search
     alpha: float = _field(0.6, low=0.0, high=10.0)  # length penalty ((5 + length) / 6) ** alpha
     extra_length: int = _field(50, low=0)  # a translation has at most this many tokens more than its source
-    batch_size: int = _field(0, low=0)  # source tokens, padding counted, decoded together; 0 means 1,024
+    batch_size: int = _field(0, low=0)  # size of a batch, see DecodeRules; 0 means 1,024 tokens or 32 sentences
     return_beams: int = _field(1, low=1)  # n-best: this many translations of each sentence, with their scores
-    t2t_rules: bool = False
-    # ^ as tensor2tensor's decoder does it: batch_size counts sentences (0 means 32), batched by their number of words;
-    #   extra_length is counted from the longest source of a batch, end mark included; the score of a hypothesis without
-    #   an end mark is not penalised; what a parser decodes stays a sequence; white space at the ends does not count;
-    #   --score_file gives the mean negative log-probability of a token
+    t2t_rules: bool = False  # decode as tensor2tensor did (T2T_RULES)
 
     @property
-    def sentences_together(self) -> int:
-        """Of t2t_rules: sentences in a batch."""
-        return self.batch_size or 32
-
-    @property
-    def tokens_together(self) -> int:
-        """Without t2t_rules: source tokens in a batch, padding counted."""
-        return self.batch_size or 1024
+    def rules(self) -> DecodeRules:
+        """What `t2t_rules` stands for."""
+        return T2T_RULES if self.t2t_rules else OUR_RULES
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Keeps what native libraries print while they load off the terminal."""
+"""Suppresses what native libraries print while they are loaded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def quiet_stderr() -> Iterator[None]:
-    """Holds back what is written to file descriptor 2 inside the block; prints it if the block fails.
+    """Suppresses what is written to file descriptor 2 inside the block; prints it if the block fails.
 
-    TensorFlow writes its start-up messages there before any logging level is in force. A TF_CPP_MIN_LOG_LEVEL below
-    3 in the environment asks for them, and then nothing is held back.
+    TensorFlow writes its start-up messages there before any logging level takes effect. If TF_CPP_MIN_LOG_LEVEL is set
+    below 3 in the environment, they are wanted and nothing is suppressed.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") < "3":
         yield

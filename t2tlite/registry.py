@@ -4,15 +4,15 @@ A problem is a class, an hparam set is a function without arguments; a decorator
 
     @registry.register_problem
     @dataclasses.dataclass(frozen=True)
-    class MyTask(Problem):            # known as "my_task"
+    class MyTask(Problem):            # its name is "my_task"
         '''One line that --registry_help prints.'''
 
     @registry.register_hparams
-    def transformer_mine():           # known as "transformer_mine"
+    def transformer_mine():           # its name is "transformer_mine"
         '''One line that --registry_help prints.'''
         return dataclasses.replace(transformer_base(), num_heads=4)
 
-Names become objects in `t2tlite.bin` alone; the library is handed objects.
+Only `t2tlite.bin` looks names up; the library is given objects.
 """
 
 from __future__ import annotations
@@ -30,11 +30,10 @@ _hparams: dict[str, Callable[[], Any]] = {}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of an error message: the known names nearest to `name`, or all of them where none is near."""
+    """The end of an error message: the known names similar to `name`, or all of them if none is similar."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
-    if near:
-        return "Did you mean " + " or ".join(repr(n) for n in near) + "?"
+    if similar := difflib.get_close_matches(name, known, n=3, cutoff=0.6):
+        return f"Did you mean {' or '.join(map(repr, similar))}?"
     return f"Known: {', '.join(known)}."
 
 
@@ -45,10 +44,10 @@ def snake_case(name: str) -> str:
 
 
 def register_problem(cls: type[T]) -> type[T]:
-    """Registers a Problem class under its class name in snake case, and reversed under that name + `_rev`.
+    """Registers a Problem class under its name in snake case, and with source and target swapped under that + `_rev`.
 
     Raises:
-        ValueError: the name is taken, or ends in `_rev`, which is reserved for the reversed problem.
+        ValueError: the name is taken, or ends in `_rev`.
     """
     name = snake_case(cls.__name__)
     if name.endswith("_rev"):
@@ -58,30 +57,36 @@ def register_problem(cls: type[T]) -> type[T]:
 
 
 def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
-    """Registers a function that returns HParams, under its own name.
-
-    Raises:
-        ValueError: the name is taken.
-    """
+    """Registers a function that returns HParams under its name. Raises ValueError if the name is taken."""
     _add(_hparams, function.__name__, function, "hparam set")
     return function
 
 
+def problem_classes() -> dict[str, type]:
+    """The registered problem classes by name, without the `_rev` names."""
+    return dict(_problems)
+
+
+def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
+    """The fields of a problem that are its options: all but `reverse`, which the name sets."""
+    return [field for field in dataclasses.fields(cls) if field.init and field.name != "reverse"]
+
+
 def problem(name: str, **options: Any) -> Any:
-    """The problem called `name`, or `name` without `_rev`, reversed.
+    """The problem of a registered name, reversed if the name ends in `_rev`.
 
     Args:
-        name: a registered name, or one followed by `_rev`.
+        name: a registered name, with `_rev` or without.
         **options: values for the problem's fields, such as `vocab_size=8000`.
 
     Raises:
-        ValueError: no such problem, or it has no such option.
+        ValueError: there is no such problem, or it has no such option.
     """
     base = name.removesuffix("_rev")
     if base not in _problems:
         raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())}")
     cls = _problems[base]
-    fields = {field.name for field in dataclasses.fields(cls) if field.init} - {"reverse"}
+    fields = {field.name for field in option_fields(cls)}
     for option in options:
         if option not in fields:
             raise ValueError(
@@ -91,11 +96,7 @@ def problem(name: str, **options: Any) -> Any:
 
 
 def hparams(name: str) -> Any:
-    """The HParams of the set called `name`.
-
-    Raises:
-        ValueError: no such set.
-    """
+    """The HParams of a registered set. Raises ValueError if there is no such set."""
     if name not in _hparams:
         raise ValueError(f"There is no hparam set {name!r}. {did_you_mean(name, _hparams)}")
     return _hparams[name]()
@@ -116,7 +117,7 @@ def list_hparams() -> dict[str, str]:
 
 
 def registry_help() -> str:
-    """What --registry_help prints: every problem and hparam set, a line each."""
+    """What --registry_help prints: one line for each problem and hparam set."""
     lines = []
     for title, entries in (("Problems", list_problems()), ("Hparam sets", list_hparams())):
         width = max(map(len, entries), default=0)

@@ -1,15 +1,19 @@
-"""What every test finds: four processor devices, TensorFlow without its start-up messages, the fixture files."""
+"""What every test finds: four logical CPU devices, TensorFlow without its start-up messages, the fixture files."""
 
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # before TensorFlow is imported
+from t2tlite.quiet import quiet_stderr
 
-import tensorflow as tf
+if "PYTEST_XDIST_WORKER" in os.environ:  # processes that share the machine's cores need no threads of their own
+    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+with quiet_stderr():
+    import tensorflow as tf
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
 
@@ -18,18 +22,63 @@ tf.config.set_logical_device_configuration(
     tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * NUM_DEVICES
 )
 
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as it is in what a script starts in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+FIXTURES = Path(__file__).parent / "fixtures"
+SHARED = Path(os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the environment variable T2TLITE_SHARED"
+
 
 @pytest.fixture(scope="session")
 def cpu_devices() -> list[str]:
-    """Names of four processor devices, for tests that run several replicas: ["CPU:0", ..., "CPU:3"]."""
+    """Names of four logical CPU devices, for tests that run several replicas: ["CPU:0", ..., "CPU:3"]."""
     return [f"CPU:{i}" for i in range(NUM_DEVICES)]
 
 
 @pytest.fixture(scope="session")
+def fixtures() -> Path:
+    """The folder tests/fixtures: what other programs computed, as its README says."""
+    return FIXTURES
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of fixture files beside the project's root, or the one that T2TLITE_SHARED names."""
-    default = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("T2TLITE_SHARED", default))
-    if not (folder / "data").is_dir():
-        pytest.skip(f"no fixture files at {folder}; the environment variable T2TLITE_SHARED can name another folder")
-    return folder
+    """The folder of larger cases beside the project's root; tests that use it are marked `shared`."""
+    if not (SHARED / "data").is_dir():
+        message = f"no larger cases at {SHARED}: {WHERE_SHARED}."
+        if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+            pytest.fail(f"CI must run every test, and there are {message}", pytrace=False)
+        pytest.skip(message)
+    return SHARED
+
+
+@pytest.fixture(scope="session", params=["small", pytest.param("large", marks=pytest.mark.shared)])
+def t2t(request: pytest.FixtureRequest) -> Path:
+    """A folder of what tensor2tensor computed with a model of 16 dimensions, and one with a model of 64."""
+    return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
+
+
+def tree_files(*gum: str) -> list:
+    """Values of the parameter `trees_of`: the trees of the grammar, and larger files of GUM by name."""
+    return ["grammar", *(pytest.param(name, marks=pytest.mark.shared) for name in gum)]
+
+
+@pytest.fixture
+def tree_file(request: pytest.FixtureRequest, trees_of: str) -> Path:
+    """A file of clean trees, one a line."""
+    if trees_of == "grammar":
+        return FIXTURES / "evalb" / "gold.trees"
+    return request.getfixturevalue("shared") / "data" / "trees" / f"{trees_of}.trees"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "shared" in getattr(item, "fixturenames", ()):
+            item.add_marker("shared")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [report for report in terminalreporter.stats.get("skipped", []) if WHERE_SHARED in str(report.longrepr)]
+    if skipped:
+        terminalreporter.write_line(f"{len(skipped)} tests were skipped for want of larger cases: {WHERE_SHARED}.")

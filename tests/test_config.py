@@ -45,9 +45,9 @@ REFUSED = NEWLY_REFUSED | REFUSED_BY_BOTH
 
 
 @pytest.fixture(scope="module")
-def readings(shared):
+def readings(fixtures):
     """tensor2tensor's reading of each specification: a dict of values, or None where it refuses."""
-    entries = json.loads((shared / "t2t" / "hparams_parse.json").read_text())
+    entries = json.loads((fixtures / "tensor2tensor" / "hparams_parse.json").read_text())
     return {entry["spec"]: entry.get("values") for entry in entries}
 
 

@@ -28,12 +28,12 @@ from functools import cached_property
 from pathlib import Path
 
 from t2tlite import registry
-from t2tlite.data.problem import Problem
-from t2tlite.data.trees import Tree, clean_tree, parse_tree
+from t2tlite.data.problem import Problem, option
 from t2tlite.problems.grammar import english, french, german
 from t2tlite.problems.grammar.sampler import Sampler
 from t2tlite.problems.grammar.structure import Clause
 from t2tlite.problems.wsj_parsing import ParsingProblem
+from t2tlite.trees.tree import Tree, clean_tree, parse_tree
 
 SEED = 1
 DEV_SIZE = 500
@@ -110,7 +110,7 @@ class GrammarProblem(Problem):
     """What the problems of the grammar have in common."""
 
     vocab_size: int = 2000
-    train_size: int = 40000  # training sentences; dev and test have 500 each
+    train_size: int = option(40000, "Number of training pairs; dev and test have 500 each.")
 
     def __post_init__(self) -> None:
         check_train_size(self.train_size)

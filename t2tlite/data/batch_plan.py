@@ -1,14 +1,13 @@
-"""Which sentence pairs make up batch k: a pure function of (lengths, batch size, seed, k).
+"""Which sentence pairs make up global batch k: a pure function of (lengths, batch size, seed, k).
 
-An epoch is a seeded permutation of the corpus, sorted by length bucket, cut into batches, and the batches shuffled.
-The number of batches in an epoch and their shapes depend on the lengths alone, so any batch of any epoch is found
-without going through those before it: a resumed run goes on where it stopped, and since nothing here knows about
-replicas, their number does not change what a batch holds.
+An epoch is a seeded permutation of the corpus, sorted by length bucket and split into batches, which are then shuffled.
+The number of batches in an epoch and their shapes depend on the lengths alone, so any batch of any epoch is computed
+without those before it: training resumes at any step, and the number of replicas does not change what a batch contains.
 
     >>> plan = BatchPlan(np.array([3, 9, 4, 8]), np.array([4, 9, 4, 2]), batch_tokens=18, max_length=16)
     >>> plan.num_batches                                     # buckets end at 8, 9, 10, ...: 18 // 8 = 2, 18 // 9 = 2
     2
-    >>> [sorted(plan.batch(k).indices.tolist()) for k in range(2)]      # either order, as the seed has it
+    >>> [sorted(plan.batch(k).indices.tolist()) for k in range(2)]      # the seed determines which comes first
     [[0, 2], [1, 3]]
 """
 
@@ -22,15 +21,9 @@ from t2tlite.config import HParams
 
 
 def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> np.ndarray:
-    """The lengths to which sequences are padded: 8, 9, 10, ..., each 1.1 times the one before, as in tensor2tensor.
+    """The lengths in tokens to which sequences are padded, int32, ascending, as in tensor2tensor.
 
-    Args:
-        max_length: the longest sequence there may be, tokens; always the last boundary.
-        smallest: the first boundary.
-        step: the factor between boundaries, which differ by one at least.
-
-    Returns:
-        int32, ascending.
+    From `smallest` on, each is `step` times the one before, and at least 1 more; the last is `max_length`.
     """
     boundaries = []
     length = min(smallest, max_length)
@@ -41,35 +34,29 @@ def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> 
 
 
 def padded_length(length: int, boundaries: np.ndarray) -> int:
-    """The smallest boundary that `length` tokens fit in; a length beyond the last stays as it is."""
+    """The smallest boundary that is at least `length`; `length` itself if it exceeds all boundaries."""
     at = int(np.searchsorted(boundaries, length))
     return int(boundaries[at]) if at < len(boundaries) else int(length)
 
 
 @dataclasses.dataclass(frozen=True)
 class Batch:
-    """The rows of one global batch, and the lengths to which they are padded."""
+    """One global batch."""
 
     indices: np.ndarray  # int64 [rows], into the corpus
-    source_width: int  # tokens
-    target_width: int  # tokens
-    tokens: int  # target tokens, padding left out
+    source_width: int  # tokens to which sources are padded
+    target_width: int  # tokens to which targets are padded
+    tokens: int  # target tokens, without padding
 
 
 class BatchPlan:
-    """The batches of a corpus, epoch after epoch. One thread at a time: the order of the current epoch is kept.
+    """The batches of a corpus, epoch after epoch. Not thread-safe: the order of the current epoch is cached.
 
-    Args:
-        source_lengths: int [N], tokens of each source, end mark included.
-        target_lengths: int [N], likewise.
-        batch_tokens: tokens of a global batch: rows times the padded length of the longer side.
-        max_length: pairs with a longer side are left out; `left_out` counts them.
-        smallest: the first bucket boundary.
-        step: the factor between boundaries.
+    Training never sees a pair with a side longer than `max_length`: it is left out, not truncated.
+
+    Attributes:
+        left_out: number of pairs left out because of `max_length`.
         seed: of the permutations.
-
-    Raises:
-        ValueError: no pair is left.
     """
 
     def __init__(
@@ -82,6 +69,20 @@ class BatchPlan:
         step: float = 1.1,
         seed: int = 1,
     ) -> None:
+        """Plans the batches.
+
+        Args:
+            source_lengths: int [N], tokens of each source, EOS included.
+            target_lengths: int [N], tokens of each target, EOS included.
+            batch_tokens: tokens of a global batch: rows times the padded length of the longer side.
+            max_length: the longest side of a pair, tokens.
+            smallest: the first bucket boundary, see `bucket_boundaries`.
+            step: the factor between bucket boundaries.
+            seed: of the permutations.
+
+        Raises:
+            ValueError: every pair has a side longer than `max_length`.
+        """
         longer = np.maximum(source_lengths, target_lengths)
         self._corpus = np.flatnonzero(longer <= max_length)  # [n], the pairs in use
         self.left_out = len(longer) - len(self._corpus)
@@ -114,7 +115,11 @@ class BatchPlan:
         """Batch k, counted from 0 at the start of training, through all epochs."""
         epoch, position = divmod(k, self.num_batches)
         if epoch != self._epoch:
-            self._start_epoch(epoch)
+            random = np.random.default_rng((self.seed, epoch))
+            shuffled = random.permutation(len(self._corpus))
+            self._order = shuffled[np.argsort(self._buckets[shuffled], kind="stable")]
+            self._batch_order = random.permutation(self.num_batches)
+            self._epoch = epoch
         at = self._batch_order[position]
         rows = self._order[self._cuts[at] : self._cuts[at + 1]]
         sources, targets = self._sources[rows], self._targets[rows]
@@ -125,18 +130,11 @@ class BatchPlan:
             tokens=int(targets.sum()),
         )
 
-    def _start_epoch(self, epoch: int) -> None:
-        random = np.random.default_rng((self.seed, epoch))
-        shuffled = random.permutation(len(self._corpus))
-        self._order = shuffled[np.argsort(self._buckets[shuffled], kind="stable")]
-        self._batch_order = random.permutation(self.num_batches)
-        self._epoch = epoch
-
     def _cut(self, buckets: np.ndarray, batch_tokens: int) -> np.ndarray:
         """Where batches begin in the sorted epoch, and its end.
 
-        A batch takes as many rows as fit at the length of its longest. Of the ends possible, one for each bucket, it
-        takes the farthest: what is left of a bucket goes along with the next rather than into a small batch.
+        A batch has as many rows as fit at the padded length of its longest. Of its possible ends, one for each bucket,
+        the farthest is used: the remainder of a bucket is batched with the next bucket, not in a small batch.
         """
         rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
         ends = np.searchsorted(buckets, np.arange(len(rows)), side="right")  # where each bucket ends

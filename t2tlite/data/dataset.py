@@ -1,79 +1,56 @@
-"""A data directory as t2t-datagen leaves it, opened for training and decoding.
+"""A data directory as t2t-datagen writes it, opened for training and decoding.
 
-    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords where it is of tensor2tensor's kind;
-                                          vocab.source.* and vocab.target.* where each language has its own)
-    DATA_DIR/NAME/train-00000.arrow ...   token shards, and so for dev and test
-    DATA_DIR/NAME/manifest.json           what all this was made from; written last, so data without it is unfinished
+    DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords if it is of tensor2tensor's type;
+                                          vocab.source.* and vocab.target.* if each language has its own)
+    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of dev and test likewise
+    DATA_DIR/NAME/manifest.json           what the data was made from; written last, so data without it is incomplete
 
-A problem and its `_rev` share one folder, which holds the pairs unreversed.
+A problem and its `_rev` share one folder, which contains the pairs unreversed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 from pathlib import Path
-from typing import Any
 
-from t2tlite.data.encoders import TextEncoder, open_encoders, vocabulary_entries
+from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
 from t2tlite.data.token_store import TokenStore
-
-MANIFEST = "manifest.json"
-FORMAT = 1  # of the manifest and the shards; data of another format is made anew
+from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
-    """The finished data of one problem.
+    """The complete data of one problem.
 
     Attributes:
-        folder: where it lies.
-        name: the problem's name, with `_rev` where reversed.
-        reverse: whether source and target are swapped against the files.
-        manifest: `manifest.json`. Per split: `pairs`, `source_tokens`, `target_tokens`, `longest_source`,
-            `longest_target` (tokens, end marks included; unreversed), `dropped` and `shards`.
+        folder: DATA_DIR/NAME.
+        manifest: the manifest in the requested direction, as a run trained on the data records it.
     """
 
     folder: Path
-    name: str
-    reverse: bool
-    manifest: dict[str, Any]
+    manifest: RunManifest
+
+    @property
+    def name(self) -> str:
+        """The problem's name, with `_rev` if it is reversed."""
+        return self.manifest.name
 
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target, loaded once; mostly one for both."""
-        return open_encoders(self.folder, self.manifest, self.reverse)
+        """The encoders of source and target, loaded once; one object if they share a vocabulary."""
+        return open_encoders(self.folder, *self.manifest.vocabularies)
 
     @property
     def source_encoder(self) -> TextEncoder:
-        """The source's vocabulary."""
+        """The encoder of the source."""
         return self.encoders[0]
 
     @property
     def target_encoder(self) -> TextEncoder:
-        """The target's vocabulary."""
+        """The encoder of the target."""
         return self.encoders[1]
-
-    @property
-    def source_language(self) -> str:
-        """Language code of the sources; "" where the problem names none."""
-        return self.manifest["languages"]["target" if self.reverse else "source"]
-
-    @property
-    def target_language(self) -> str:
-        """Language code of the targets; "" where the problem names none."""
-        return self.manifest["languages"]["source" if self.reverse else "target"]
-
-    @property
-    def decode_defaults(self) -> dict[str, float]:
-        """How the problem is decoded unless asked otherwise: beam_size, alpha, extra_length."""
-        return dict(self.manifest["decode_defaults"])
-
-    @property
-    def splits(self) -> tuple[str, ...]:
-        """The splits there are."""
-        return tuple(self.manifest["splits"])
 
     def store(self, split: str) -> TokenStore:
         """The token ids of a split.
@@ -82,22 +59,21 @@ class Dataset:
             ValueError: there is no such split, or a shard is damaged.
             FileNotFoundError: a shard is missing.
         """
-        if split not in self.manifest["splits"]:
-            raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {split!r}.")
-        shards = self.manifest["splits"][split]["shards"]
-        return TokenStore([self.folder / shard["file"] for shard in shards], self.reverse)
+        shards = self.manifest.split(split).shards
+        return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
 
-def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Dataset:
-    """Opens the finished data of a problem, after checking that every file is there in its full size.
+def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
+    """Opens the complete data of a problem, after checking that every file has its full size.
 
     Args:
-        data_dir: what t2t-datagen was given as --data_dir.
-        problem_name: the problem's name, `_rev` or not; None for the only problem in `data_dir`.
+        data_dir: the --data_dir of t2t-datagen.
+        problem_name: the problem's name, with `_rev` or without; None for the only problem in `data_dir`.
+        command: the command that makes the data, for the message; by default t2t-datagen with these two flags.
 
     Raises:
-        FileNotFoundError: there is no such data, or a file of it is missing.
-        ValueError: `data_dir` holds several problems and none was named, or a file is damaged.
+        FileNotFoundError: there is no such data, or one of its files is missing.
+        ValueError: `data_dir` contains several problems and `problem_name` is None, or a file is damaged.
     """
     data_dir = Path(data_dir)
     finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))
@@ -113,54 +89,33 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None) -> Datas
     base = problem_name.removesuffix("_rev")
     if base not in finished:
         others = f" Finished data there: {', '.join(finished)}." if finished else ""
+        command = command or f"t2t-datagen --problem={problem_name} --data_dir={data_dir}"
         raise FileNotFoundError(
-            f"There is no finished data of {problem_name} in {data_dir}.{others} Run t2t-datagen "
-            f"--problem={problem_name} --data_dir={data_dir} first; a run that was interrupted goes on."
+            f"There is no finished data of {problem_name} in {data_dir}.{others} Run {command} first; an interrupted "
+            "run resumes."
         )
     folder = data_dir / base
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    return Dataset(folder, problem_name, problem_name != base, manifest)
+    return Dataset(folder, RunManifest.of(manifest, problem_name != base, data_dir))
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest in `folder`.
-
-    Raises:
-        ValueError: it is no manifest of this format.
-        FileNotFoundError: there is none.
-    """
-    path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-        found = manifest["format"]
-        manifest["vocabulary"]["file"], manifest["splits"], manifest["languages"], manifest["decode_defaults"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is damaged ({error!r}). Delete {folder} and run t2t-datagen again.") from error
-    if found != FORMAT:
-        raise ValueError(
-            f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. "
-            f"Delete {folder} and run t2t-datagen again."
-        )
-    return manifest
-
-
-def check_files(folder: Path, manifest: dict[str, Any]) -> None:
-    """Checks that the vocabulary and every shard are there in the size that the manifest states.
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Checks that the vocabulary and every shard have the size that the manifest records.
 
     Raises:
-        FileNotFoundError: one is missing.
-        ValueError: one has another size.
+        FileNotFoundError: a file is missing.
+        ValueError: a file has another size.
     """
-    entries = list(vocabulary_entries(manifest))
-    for split in manifest["splits"].values():
-        entries += split["shards"]
+    entries: list[VocabularyEntry | ShardEntry] = [*manifest.vocabulary_entries()]
+    for split in manifest.splits.values():
+        entries += split.shards
     for entry in entries:
-        path = folder / entry["file"]
+        path = folder / entry.file
         if not path.is_file():
             raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")
-        if path.stat().st_size != entry["bytes"]:
+        if path.stat().st_size != entry.bytes:
             raise ValueError(
-                f"{path} must have {entry['bytes']:,} bytes, as {MANIFEST} says. Received: "
+                f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}. Received: "
                 f"{path.stat().st_size:,} bytes. Run t2t-datagen again."
             )

@@ -1,7 +1,7 @@
-"""Text chunks to token shards, on several processes.
+"""Chunks of text to token shards, on several processes.
 
-One process reads text and cuts it into chunks; each of the others encodes a chunk and writes it as one shard. Which
-pairs a shard holds depends on the text alone, so any number of processes writes the same files.
+One process reads text and splits it into chunks; each of the others encodes a chunk and writes it as one shard. Which
+pairs a shard contains depends on the text alone, so the files are the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
-import hashlib
 import json
 import multiprocessing
 import os
@@ -19,64 +18,56 @@ from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
-from typing import Any
 
-from t2tlite.data.encoders import TextEncoder, open_encoder
+from t2tlite.data.manifest import ShardEntry, SplitEntry
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
+from t2tlite.files.atomic_file import file_sha256
+from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.text_encoder import TextEncoder
 
-CHUNK_PAIRS = 50_000  # pairs in a shard, at most
+CHUNK_PAIRS = 50_000  # the most pairs in a shard
 CHUNK_CHARACTERS = 16_000_000  # a shard ends with the pair that reaches this, so that long texts do not fill memory
 
-DROPPED = ("empty", "too_long", "length_ratio")  # why a training pair is left out, in the order of the checks
+DROPPED = ("empty", "too_long", "length_ratio")  # why training pairs are left out, in the order of the checks
 
 
 @dataclasses.dataclass(frozen=True)
 class ChunkTask:
-    """What a process needs in order to write one shard.
-
-    Attributes:
-        split: the split's name.
-        path: the shard to write.
-        sources: source texts; empty where the shard exists already and is only to be reported.
-        targets: their translations.
-        finished: whether the shard exists already.
-        max_length: see `Problem`.
-        max_length_ratio: see `Problem`.
-    """
+    """What a process needs in order to write one shard."""
 
     split: str
-    path: Path
-    sources: list[str]
-    targets: list[str]
-    finished: bool
-    max_length: int
-    max_length_ratio: float
+    path: Path  # the shard; one that exists is kept, and only its entry is computed
+    pairs: list[tuple[str, str]]
+    max_length: int  # see `Problem`
+    max_length_ratio: float  # see `Problem`
 
 
-def chunks(
-    pairs: Iterable[tuple[str, str]], chunk_pairs: int, chunk_characters: int
-) -> Iterator[tuple[list[str], list[str]]]:
-    """Cuts pairs into chunks of at most `chunk_pairs` pairs; a chunk also ends when it has `chunk_characters`."""
-    sources: list[str] = []
-    targets: list[str] = []
+def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Splits pairs into chunks that end at CHUNK_PAIRS pairs or CHUNK_CHARACTERS characters, whichever is first."""
+    chunk: list[tuple[str, str]] = []
     characters = 0
-    for source, target in pairs:
-        sources.append(source)
-        targets.append(target)
-        characters += len(source) + len(target)
-        if len(sources) == chunk_pairs or characters >= chunk_characters:
-            yield sources, targets
-            sources, targets, characters = [], [], 0
-    if sources:
-        yield sources, targets
+    for pair in pairs:
+        chunk.append(pair)
+        characters += len(pair[0]) + len(pair[1])
+        if len(chunk) == CHUNK_PAIRS or characters >= CHUNK_CHARACTERS:
+            yield chunk
+            chunk, characters = [], 0
+    if chunk:
+        yield chunk
 
 
-def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int) -> Generator[dict[str, Any]]:
-    """Writes every shard and yields a report of each (`shard_report`), in order.
+def encode_all(
+    tasks: Iterable[ChunkTask], vocabularies: list[Path], num_processes: int
+) -> Generator[tuple[str, SplitEntry]]:
+    """Writes every shard and yields the split and the entry of each, in order.
 
-    `vocabularies` is one file, or the source's and the target's.
-    At most twice `num_processes` chunks are in memory at a time. With one process no other is started. Processes are
+    At most twice `num_processes` chunks are in memory at a time. A single process is the calling one; several are
     started by `spawn`, so a script that calls this needs `if __name__ == "__main__":`.
+
+    Args:
+        tasks: the shards to write.
+        vocabularies: one file, or the source's and the target's.
+        num_processes: how many processes encode.
 
     Raises:
         ChildProcessError: a process died.
@@ -90,69 +81,42 @@ def encode_all(tasks: Iterable[ChunkTask], vocabularies: list[Path], num_process
     executor = ProcessPoolExecutor(
         num_processes, multiprocessing.get_context("spawn"), initializer=_start_worker, initargs=(vocabularies,)
     )
-    pending: collections.deque[Future[dict[str, Any]]] = collections.deque()
+    pending: collections.deque[Future[tuple[str, SplitEntry]]] = collections.deque()
     try:
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            with _interrupts_held():
+            with _interrupts_blocked():
                 pending.append(executor.submit(_work, task))
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
         raise ChildProcessError(
-            "An encoding process ended unexpectedly, perhaps for lack of memory. Run the same command again, which "
-            "keeps finished shards, with fewer --num_processes. (From a script of your own, call this only under "
+            "An encoding process ended unexpectedly, perhaps for lack of memory. Run the same command again with fewer "
+            "--num_processes; finished shards are kept. (In a script of your own, call this only under "
             '`if __name__ == "__main__":`.)'
         ) from error
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def shard_report(split: str, path: Path) -> dict[str, Any]:
-    """What the manifest is to know of a shard.
-
-    Returns:
-        split, file, pairs, bytes, sha256, source_tokens, target_tokens, longest_source, longest_target (tokens, end
-        marks included), and dropped: pairs left out by reason.
-
-    Raises:
-        ValueError: the shard is damaged.
-    """
+def shard_entry(path: Path) -> SplitEntry:
+    """The manifest's entry of a split with only this shard. Raises ValueError if the shard is damaged."""
     store = TokenStore([path])
-    try:
-        dropped = json.loads(read_notes(path)["dropped"])
-    except (KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no shard that t2t-datagen wrote. Delete it and run t2t-datagen again.") from error
-    return {
-        "split": split,
-        "file": path.name,
-        "pairs": len(store),
-        "bytes": path.stat().st_size,
-        "sha256": file_sha256(path),
-        "source_tokens": int(store.source_lengths.sum()),
-        "target_tokens": int(store.target_lengths.sum()),
-        "longest_source": int(store.source_lengths.max(initial=0)),
-        "longest_target": int(store.target_lengths.max(initial=0)),
-        "dropped": dropped,
-    }
-
-
-def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+    return SplitEntry(
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
+        dropped=json.loads(read_notes(path)["dropped"]),
+        shards=(ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path)),),
+    )
 
 
 @contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Holds Ctrl-C back, also from processes started meanwhile, for good: the parent lets them finish their shards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
+def _interrupts_blocked() -> Iterator[None]:
+    """Blocks Ctrl-C, for good in processes started meanwhile: the parent lets them finish their shards."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -160,51 +124,51 @@ def _interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_encoders: list[TextEncoder] = []  # the vocabularies of an encoding process
+_encoders: list[TextEncoder] = []  # of an encoding process: one, or the source's and the target's
 
 
 def _start_worker(vocabularies: list[Path]) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    _encoders[:] = [open_encoder(path) for path in vocabularies]
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    _encoders[:] = map(open_encoder, vocabularies)
 
 
-def _end_with_parent() -> None:
-    """Ends this process when its parent is gone, even killed: it would wait for chunks forever."""
+def _exit_with_parent() -> None:
+    """Ends this process when its parent has ended, even if it was killed: it would wait for chunks forever."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
 
 
-def _work(task: ChunkTask) -> dict[str, Any]:
-    if not _encoders:
-        raise RuntimeError("An encoding process must be started by _start_worker.")
+def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
     return _encode_chunk(task, _encoders)
 
 
-def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> dict[str, Any]:
-    if task.finished:
-        return shard_report(task.split, task.path)
-    source_encoder, target_encoder = encoders[0], encoders[-1]
-    sources, targets = task.sources, task.targets
-    dropped = dict.fromkeys(DROPPED, 0)
-    if task.split == "train":
-        filled = [i for i in range(len(sources)) if sources[i].strip() and targets[i].strip()]
-        dropped["empty"] = len(sources) - len(filled)
-        sources, targets = [sources[i] for i in filled], [targets[i] for i in filled]
-        rows = list(zip(source_encoder.encode_batch(sources), target_encoder.encode_batch(targets), strict=True))
-        if task.max_length:
-            dropped["too_long"] = len(rows)
-            rows = [row for row in rows if max(map(len, row)) + 1 <= task.max_length]  # + 1 for the end mark
-            dropped["too_long"] -= len(rows)
-        if task.max_length_ratio:
-            dropped["length_ratio"] = len(rows)
-            rows = [row for row in rows if max(map(len, row)) <= task.max_length_ratio * min(map(len, row))]
-            dropped["length_ratio"] -= len(rows)
-        texts = None
-    else:
-        rows = list(zip(source_encoder.encode_batch(sources), target_encoder.encode_batch(targets), strict=True))
-        texts = sources, targets
-    notes = {"dropped": json.dumps(dropped)}
-    size = max(encoder.vocab_size for encoder in encoders)
-    write_shard(task.path, [row[0] for row in rows], [row[1] for row in rows], size, texts, notes)
-    return shard_report(task.split, task.path)
+def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
+    if not task.path.exists():
+        is_training = task.split == "train"
+        dropped = dict.fromkeys(DROPPED, 0)
+        texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
+        ids: tuple[list[list[int]], list[list[int]]] = [], []
+        encoded = zip(encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1]), strict=True)
+        for pair, (source, target) in zip(task.pairs, encoded, strict=True):
+            if is_training and (reason := _reason_to_drop(task, pair, len(source), len(target))):
+                dropped[reason] += 1
+            else:
+                ids[0].append(source)
+                ids[1].append(target)
+        vocab_size = max(encoder.vocab_size for encoder in encoders)
+        notes = {"dropped": json.dumps(dropped)}
+        write_shard(task.path, *ids, vocab_size, texts=None if is_training else texts, notes=notes)
+    return task.split, shard_entry(task.path)
+
+
+def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
+    """Why a training pair of these lengths, EOS not included, is left out: one of DROPPED, or None if it is kept."""
+    if not all(map(str.strip, pair)):
+        return "empty"
+    shorter, longer = sorted(lengths)
+    if task.max_length and longer + 1 > task.max_length:
+        return "too_long"
+    if task.max_length_ratio and longer > task.max_length_ratio * shorter:
+        return "length_ratio"
+    return None

@@ -7,15 +7,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from t2tlite.data.dataset import MANIFEST, check_files, read_manifest
-from t2tlite.data.encode_shards import file_sha256
+from t2tlite.data.dataset import check_files
+from t2tlite.data.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from t2tlite.data.problem import Problem
+from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them: every field but `reverse`, which makes no other data.
+    """The problem's options as the manifest records them: every field but `reverse`, which does not change the data.
 
-    Given vocabularies are recorded by their SHA-256, since their content counts and not where they lie.
+    Given vocabularies are recorded by their SHA-256, since their content matters and not their path.
     """
     fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
     fields.pop("reverse")
@@ -24,16 +25,17 @@ def options(problem: Problem) -> dict[str, Any]:
 
 
 def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
-    """Whether `folder` holds the complete data of `problem`, made with the same options from the same files.
+    """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
 
-    Raw files that are no longer there are taken to be unchanged. Those as large as then, and not touched since the
-    data was made, are not read again.
+    Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and are older than
+    the data are not read again.
 
     Returns:
-        False where nothing is finished, or finished data has lost files and is to be made again.
+        False if there is no complete data, or complete data has lost files and must be made again.
 
     Raises:
-        ValueError: the folder holds data made from something else, or by another version, or its manifest is damaged.
+        ValueError: the folder contains data made from something else, or in another format, or its manifest is
+            damaged.
     """
     if not (folder / MANIFEST).exists():
         return False
@@ -42,7 +44,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     if changes:
         raise ValueError(
             f"{folder} already holds complete data made from something else: {'; '.join(changes)}. Use another "
-            f"--data_dir, or delete {folder} to make it anew."
+            f"--data_dir, or delete {folder} to make the data again."
         )
     try:
         check_files(folder, manifest)
@@ -51,32 +53,32 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     return True
 
 
-def _changes(problem: Problem, folder: Path, manifest: dict[str, Any], tmp_dir: Path | None) -> list[str]:
-    """What is not as it was when the data was made, in words."""
-    # an option that t2tlite did not have then had its default
-    defaults = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file)}
-    then, now = {**defaults, **manifest["options"]}, options(problem)
+def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
+    """What has changed since the data was made, in words."""
+    # an option that this version of t2tlite added had its default
+    then = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file), **manifest.options}
+    now = options(problem)
+    ignored: set[str] = set()
+    changes = []
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
         paths = []
-    changes = []
     if paths and all(path.is_file() for path in paths):
-        # the files' content counts, not where they lie: options that name them may differ
+        # the content of files matters and not their path: options that name them may differ
         names = {path.name for path in paths}
-        now = {key: value for key, value in now.items() if not _names_file(value, names)}
-        then = {key: value for key, value in then.items() if key in now or key not in options(problem)}
-        made_from = manifest["made_from"]
-        if len(paths) != len(made_from):
-            changes.append(f"{len(made_from)} files then, {len(paths)} now")
+        ignored = {key for key, value in now.items() if _names_file(value, names)}
+        recorded = manifest.made_from
+        if len(paths) != len(recorded):
+            changes.append(f"{len(recorded)} files then, {len(paths)} now")
         else:
             made_at = (folder / MANIFEST).stat().st_mtime
             changes += [
-                f"{path} is not the {entry['file']} it was made from"
-                for path, entry in zip(paths, made_from, strict=True)
+                f"{path} is not the {entry.file} it was made from"
+                for path, entry in zip(paths, recorded, strict=True)
                 if not _is_same_file(path, entry, made_at)
             ]
-    for key in sorted({*then, *now}):
+    for key in sorted({*then, *now} - ignored):
         if then.get(key) != now.get(key):
             changes.append(f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}")
     return changes
@@ -87,11 +89,9 @@ def _names_file(value: Any, names: set[str]) -> bool:
     return any(isinstance(one, str) and Path(one).name in names for one in values)
 
 
-def _is_same_file(path: Path, entry: dict[str, Any], made_at: float) -> bool:
+def _is_same_file(path: Path, entry: FileEntry, made_at: float) -> bool:
     status = path.stat()
-    if status.st_size != entry["bytes"]:
-        return False
-    return status.st_mtime < made_at or file_sha256(path) == entry["sha256"]
+    return status.st_size == entry.bytes and (status.st_mtime < made_at or file_sha256(path) == entry.sha256)
 
 
 def _shown(value: Any) -> str:

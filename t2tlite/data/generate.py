@@ -1,12 +1,12 @@
 """From a problem's text to a data directory: what t2t-datagen does.
 
-1. Read all text once: check every line, count, and sample training text for the vocabulary. Nothing is written yet.
-2. Learn the vocabulary, or copy the one given.
-3. Read the text again and write it as token shards, on several processes.
-4. Write the manifest. Only now is there data that a trainer accepts.
+1. Read all text once: check and count its pairs, and sample training text for the vocabulary. Nothing is written yet.
+2. Learn the vocabulary, or copy the given one.
+3. Read the text again, encode it and write it as token shards, on several processes.
+4. Write the manifest. Only now does the trainer accept the data.
 
-A run that was interrupted between 2 and 4 leaves `unfinished.json` beside its shards; the next run with the same text
-and options keeps them and goes on.
+A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards; the next run with the same text
+and options keeps these shards and resumes.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import fcntl
 import hashlib
-import json
 import os
 import sys
 import time
@@ -27,19 +27,15 @@ from tqdm import tqdm
 
 import t2tlite
 from t2tlite.data import encode_shards, finished_data
-from t2tlite.data.atomic_file import atomic_file, remove_temporary_files
-from t2tlite.data.dataset import FORMAT, MANIFEST, Dataset, open_dataset
-from t2tlite.data.encode_shards import DROPPED, ChunkTask, file_sha256
-from t2tlite.data.encoders import vocabulary_entries
+from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.data.encode_shards import DROPPED, ChunkTask
+from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, vocabulary_names
+from t2tlite.data.manifest import FORMAT, MANIFEST, FileEntry, Languages, Manifest, SplitEntry
 from t2tlite.data.problem import Problem
-from t2tlite.data.text_encoder import check_unicode
-from t2tlite.data.vocabulary import (
-    TextSample,
-    check_vocabulary_options,
-    copy_vocabularies,
-    vocabulary_entry,
-    vocabulary_names,
-)
+from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.records import read_record, write_record
+from t2tlite.vocabularies.encoders import VocabularyEntry
+from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
@@ -47,12 +43,12 @@ SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """Finished data, and how it came about; `str` of it is a summary to print.
+    """The result of `generate`; `str` gives a summary to print.
 
     Attributes:
         dataset: the data, opened.
         seconds: time taken.
-        already_there: whether it was complete before, so that nothing was done.
+        already_there: whether the data was complete before, so that nothing was done.
     """
 
     dataset: Dataset
@@ -60,23 +56,20 @@ class Generated:
     already_there: bool
 
     def __str__(self) -> str:
-        manifest, sides = self.dataset.manifest, ("source", "target")
-        if self.dataset.reverse:
-            sides = ("target", "source")
-        vocabularies = [f"{e['size']:,}" for e in vocabulary_entries(manifest, self.dataset.reverse)]
-        vocabularies = vocabularies if "target_vocabulary" in manifest else vocabularies[:1]
+        manifest = self.dataset.manifest
+        sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
         done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
         lines = [
-            f"{self.dataset.name}: {done}. The data lies in {self.dataset.folder}.",
-            f"  vocabulary  {' and '.join(vocabularies)} pieces",
+            f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
+            f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces",
         ]
-        for name, split in manifest["splits"].items():
-            source, target = (f"{split[f'{side}_tokens']:,}" for side in sides)
-            longest = " and ".join(f"{split[f'longest_{side}']:,}" for side in sides)
+        for name in manifest.splits:
+            split = manifest.split(name)
             lines.append(
-                f"  {name:<10}  {split['pairs']:,} pairs, {source} source and {target} target tokens, at most {longest}"
+                f"  {name:<10}  {split.pairs:,} pairs, {split.source_tokens:,} source and {split.target_tokens:,} "
+                f"target tokens, at most {split.longest_source:,} and {split.longest_target:,}"
             )
-            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split["dropped"].items() if count]
+            dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split.dropped.items() if count]
             if dropped:
                 lines.append(f"              dropped: {', '.join(dropped)}")
         return "\n".join(lines)
@@ -85,25 +78,27 @@ class Generated:
 def generate(
     problem: Problem, data_dir: str | Path, tmp_dir: str | Path | None = None, num_processes: int | None = None
 ) -> Generated:
-    """Makes the data of `problem` in `data_dir`/NAME, or goes on with it, or finds it complete.
+    """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it complete.
 
-    Shows progress bars and prints nothing else. Memory stays bounded however much text there is. The files are the
-    same for any number of processes, interrupted or not.
+    Shows progress bars and prints nothing else. Memory is bounded however much text there is. The files are the same
+    for any number of processes, interrupted or not. Training pairs that exceed the problem's `max_length` or
+    `max_length_ratio` are dropped, and counted in the manifest.
 
     Args:
-        problem: what to make data of; whether it is reversed makes no difference to the files.
+        problem: the problem to make data of; whether it is reversed does not change the files.
         data_dir: the data directory.
-        tmp_dir: where the problem's raw files lie.
-        num_processes: processes that encode; by default one for each processor core this process may use.
+        tmp_dir: the folder of the problem's raw files.
+        num_processes: how many processes encode; by default one for each CPU core that this process may use.
 
     Raises:
-        ValueError: bad text or options, or complete data made from something else is there. Nothing has changed then.
+        ValueError: bad text or options, or there is complete data made from something else. No file has changed then.
         FileNotFoundError: a raw file is missing.
-        OSError: the disk is full, for one. The next run goes on.
+        OSError: a file cannot be written, for example because the disk is full. The next run resumes.
     """
     started = time.monotonic()
     tmp_dir = None if tmp_dir is None else Path(tmp_dir)
-    num_processes = _cores() if num_processes is None else num_processes
+    if num_processes is None:
+        num_processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     _check_options(problem, num_processes)
     folder = Path(data_dir) / problem.name()
     name = problem.name() + ("_rev" if problem.reverse else "")
@@ -118,7 +113,7 @@ def generate(
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise OSError(
-                f"The disk of {folder} is full. Free some space and run the same command again: it goes on from here."
+                f"The disk of {folder} is full. Free some space and run the same command again; it resumes."
             ) from error
         raise
     return Generated(open_dataset(data_dir, name), time.monotonic() - started, False)
@@ -126,16 +121,36 @@ def generate(
 
 @dataclasses.dataclass
 class _Text:
-    """What the first reading finds out."""
+    """What step 1 finds out."""
 
-    pairs: dict[str, int]  # pairs in each split, blank ones included
-    digest: str  # of all text
+    pairs: dict[str, int]  # pairs of each split, including those to be dropped
+    sha256: str  # of all text
     sample: TextSample
 
 
-def _cores() -> int:
-    """Processor cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+@dataclasses.dataclass(frozen=True)
+class _Unfinished:
+    """What incomplete data is made from: the content of `unfinished.json`."""
+
+    format: int
+    problem: str
+    options: dict[str, Any]  # those that determine the vocabulary and the shards
+    text_sha256: str
+    chunk: tuple[int, int]  # CHUNK_PAIRS and CHUNK_CHARACTERS
+    vocabulary_sha256: tuple[str, ...]
+
+    @classmethod
+    def of(cls, problem: Problem, text: _Text, vocabularies: list[Path]) -> _Unfinished:
+        options = finished_data.options(problem)
+        decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
+        return cls(
+            format=FORMAT,
+            problem=problem.name(),
+            options={name: options[name] for name in decisive},
+            text_sha256=text.sha256,
+            chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
+            vocabulary_sha256=tuple(file_sha256(path) for path in vocabularies if path.exists()),
+        )
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:
@@ -153,18 +168,18 @@ def _check_options(problem: Problem, num_processes: int) -> None:
 
 
 def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
-    """Reads every pair of every split once, and checks it."""
+    """Step 1."""
     counts: dict[str, int] = {}
     digest = hashlib.sha256()
     sample = TextSample()
     for split in problem.splits():
         count = 0
         digest.update(f"{split}\n".encode())
-        for source, target in _progress(problem.pairs(split, tmp_dir), f"reading {split}"):
+        for source, target in _bar(f"reading {split}", problem.pairs(split, tmp_dir)):
             count += 1
             try:
-                digest.update(_line(source, target))
-            except (TypeError, ValueError) as error:
+                digest.update(_checked_bytes(source, target))
+            except ValueError as error:
                 raise ValueError(f"{problem.name()}, {split} pair {count}: {error}") from error
             if split == "train" and source.strip() and target.strip():
                 sample.add(source, target)
@@ -177,12 +192,12 @@ def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
     return _Text(counts, digest.hexdigest(), sample)
 
 
-def _line(source: str, target: str) -> bytes:
-    """A pair as bytes, after checking it."""
+def _checked_bytes(source: str, target: str) -> bytes:
+    """A pair as bytes to hash, after checking it."""
     if not (isinstance(source, str) and isinstance(target, str)):
-        raise TypeError(f"Source and target must be text. Received: {source!r} and {target!r}.")
+        raise ValueError(f"Source and target must be text. Received: {source!r} and {target!r}.")
     if "\n" in source or "\n" in target:
-        raise ValueError(f"A text must not hold a line break. Received: {source!r} and {target!r}.")
+        raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
     check_unicode(source)
     check_unicode(target)
     return f"{source}\n{target}\n".encode()
@@ -192,52 +207,39 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     """Steps 2 to 4, in a folder without complete data."""
     (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
     remove_temporary_files(folder)
-    options = finished_data.options(problem)
-    decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
-    wanted = {
-        "format": FORMAT,
-        "problem": problem.name(),
-        "options": {name: options[name] for name in decisive},
-        "text_sha256": text.digest,
-        "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
-    }
     vocabularies = [folder / name for name in vocabulary_names(problem)]
-    if not _can_go_on(folder, wanted, vocabularies):
+    if _read_unfinished(folder) != _Unfinished.of(problem, text, vocabularies):
         if problem.vocab_file:
-            copy_vocabularies(problem, folder)
+            for given, path in zip(problem.vocab_file, vocabularies, strict=True):
+                copy_file(Path(given).expanduser(), path)
         else:
-            _learn(problem, tmp_dir, text.sample, vocabularies[0])
+            with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
+                text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir))
+                bar.refresh()
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
-        _write_json(folder / UNFINISHED, {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))})
+        write_record(folder / UNFINISHED, _Unfinished.of(problem, text, vocabularies))
     text.sample = TextSample()  # frees its memory for the encoding
     splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes, vocabularies)
-    sides = ("vocabulary", "target_vocabulary")[: len(vocabularies)]
-    manifest = {
-        "format": FORMAT,
-        "problem": problem.name(),
-        "task": problem.task,
-        "t2tlite": t2tlite.__version__,
-        "options": options,
-        "languages": {"source": problem.source_language, "target": problem.target_language},
-        "decode_defaults": dict(problem.decode_defaults),
-        **{side: vocabulary_entry(path) for side, path in zip(sides, vocabularies, strict=True)},
-        "splits": splits,
-        "made_from": [
-            {"file": path.name, "bytes": path.stat().st_size, "sha256": file_sha256(path)}
-            for path in problem.files(tmp_dir)
-        ],
-    }
-    _write_json(folder / MANIFEST, manifest)
+    entries = [VocabularyEntry.of(path) for path in vocabularies]
+    manifest = Manifest(
+        format=FORMAT,
+        problem=problem.name(),
+        task=problem.task,
+        t2tlite=t2tlite.__version__,
+        options=finished_data.options(problem),
+        languages=Languages(problem.source_language, problem.target_language),
+        decode_defaults=dict(problem.decode_defaults),
+        vocabulary=entries[0],
+        target_vocabulary=entries[1] if len(entries) == 2 else None,
+        splits=splits,
+        made_from=tuple(
+            FileEntry(path.name, path.stat().st_size, file_sha256(path)) for path in problem.files(tmp_dir)
+        ),
+    )
+    write_record(folder / MANIFEST, manifest)
     (folder / UNFINISHED).unlink(missing_ok=True)
-
-
-def _learn(problem: Problem, tmp_dir: Path | None, sample: TextSample, vocabulary: Path) -> None:
-    """Step 2, where no vocabulary is given."""
-    with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces", leave=True) as bar:
-        sample.learn_vocabulary(problem.vocab_size, vocabulary, problem.symbols(tmp_dir))
-        bar.refresh()
 
 
 def _write_shards(
@@ -247,31 +249,21 @@ def _write_shards(
     pairs: dict[str, int],
     num_processes: int,
     vocabularies: list[Path],
-) -> dict[str, Any]:
+) -> dict[str, SplitEntry]:
     """Step 3. Returns the manifest's entry for each split."""
-    splits: dict[str, Any] = {}
-    for split in pairs:
-        totals = dict.fromkeys(("pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"), 0)
-        splits[split] = {**totals, "dropped": dict.fromkeys(DROPPED, 0), "shards": []}
+    splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in pairs}
     tasks = _tasks(problem, folder, tmp_dir, pairs)
     useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
-    reports = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
-    bar = tqdm(desc="encoding", total=sum(pairs.values()), unit=" pairs", unit_scale=True, **_bar_options())
-    with contextlib.closing(reports), bar:
-        for report in reports:
-            entry = splits[report["split"]]
-            for key in ("pairs", "source_tokens", "target_tokens"):
-                entry[key] += report[key]
-            for key in ("longest_source", "longest_target"):
-                entry[key] = max(entry[key], report[key])
-            for reason, count in report["dropped"].items():
-                entry["dropped"][reason] += count
-            entry["shards"].append({key: report[key] for key in ("file", "pairs", "bytes", "sha256")})
-            bar.update(report["pairs"] + sum(report["dropped"].values()))
-    if splits["train"]["pairs"] == 0:
+    entries = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
+    bar = _bar("encoding", total=sum(pairs.values()))
+    with contextlib.closing(entries), bar:
+        for split, entry in entries:
+            splits[split] += entry
+            bar.update(entry.pairs + sum(entry.dropped.values()))
+    if splits["train"].pairs == 0:
         raise ValueError(
             f"{problem.name()} needs training pairs. Received: {pairs['train']}, of which max_length="
-            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise them."
+            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
         )
     return splits
 
@@ -279,16 +271,10 @@ def _write_shards(
 def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]) -> Iterator[ChunkTask]:
     for split, count in expected.items():
         seen = 0
-        pieces = encode_shards.chunks(
-            problem.pairs(split, tmp_dir), encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS
-        )
-        for number, (sources, targets) in enumerate(pieces):
-            seen += len(sources)
+        for number, chunk in enumerate(encode_shards.chunks(problem.pairs(split, tmp_dir))):
+            seen += len(chunk)
             path = folder / f"{split}-{number:05d}.arrow"
-            finished = path.exists()
-            if finished:
-                sources, targets = [], []
-            yield ChunkTask(split, path, sources, targets, finished, problem.max_length, problem.max_length_ratio)
+            yield ChunkTask(split, path, chunk, problem.max_length, problem.max_length_ratio)
         if seen != count:
             raise ValueError(
                 f"{problem.name()} must yield the same pairs each time. Received: {count} pairs of {split} at first, "
@@ -296,20 +282,16 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
             )
 
 
-def _can_go_on(folder: Path, wanted: dict[str, Any], vocabularies: list[Path]) -> bool:
-    """Whether an interrupted run left a vocabulary, and perhaps shards, of the same text and options."""
+def _read_unfinished(folder: Path) -> _Unfinished | None:
     try:
-        found = json.loads((folder / UNFINISHED).read_text(encoding="utf-8"))
-        return found == {**wanted, "vocabulary_sha256": list(map(file_sha256, vocabularies))}
+        return read_record(folder / UNFINISHED, _Unfinished, f"Delete {folder}.")
     except (FileNotFoundError, ValueError):
-        return False
+        return None
 
 
 @contextlib.contextmanager
 def _only_process(folder: Path) -> Iterator[None]:
-    """Holds `folder`, made where there is none, against a second t2t-datagen; removes it again if left empty."""
-    import fcntl
-
+    """Creates `folder` if there is none and locks it against a second t2t-datagen; removes it if it is left empty."""
     folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
@@ -329,15 +311,7 @@ def _only_process(folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    with atomic_file(path) as file:
-        file.write((json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
-
-
-def _progress(pairs: Iterable[tuple[str, str]], what: str) -> Iterator[tuple[str, str]]:
-    return iter(tqdm(pairs, desc=what, unit=" pairs", unit_scale=True, **_bar_options()))
-
-
-def _bar_options() -> dict[str, Any]:
-    """Few updates where the output is a file."""
-    return {"mininterval": 0.5 if sys.stderr.isatty() else 30}
+def _bar(what: str, pairs: Iterable[tuple[str, str]] | None = None, total: int | None = None) -> tqdm:
+    """A progress bar that counts pairs, with few updates if the output is a file."""
+    interval = 0.5 if sys.stderr.isatty() else 30
+    return tqdm(pairs, desc=what, total=total, unit=" pairs", unit_scale=True, mininterval=interval)

@@ -1,12 +1,4 @@
-"""From the batch plan to tensors on each replica, through tf.data.
-
-One element is one replica's part of one global batch, cut again into the micro-batches whose gradients are summed:
-
-    inputs   int32 [A, R, S]   A micro-batches of R rows; rows of padding alone fill up the last parts
-    targets  int32 [A, R, T]
-    tokens   float32           target tokens of the whole global batch: what the loss is divided by
-    seeds    int32 [A, 2]      dropout seeds, different for each step and part
-"""
+"""From the batch plan to tensors on each replica, through tf.data."""
 
 from __future__ import annotations
 
@@ -18,28 +10,30 @@ import tensorflow as tf
 from t2tlite.data.batch_plan import BatchPlan
 from t2tlite.data.token_store import TokenStore
 
+# A micro-batches whose gradients are accumulated, R rows, S source length, T target length
+
 
 class Part(NamedTuple):
-    """One replica's part of a global batch; see the head of this file."""
+    """One replica's part of a global batch, split into micro-batches; rows of padding fill up the last parts."""
 
-    inputs: Any
-    targets: Any
-    tokens: Any
-    seeds: Any
+    inputs: Any  # int32 [A, R, S]
+    targets: Any  # int32 [A, R, T]
+    tokens: Any  # float32 [], target tokens of the whole global batch, by which the loss is divided
+    seeds: Any  # int32 [A, 2], dropout seeds, different for each step and part
 
 
 def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, replicas: int, micro_batches: int) -> Part:
-    """A replica's part of batch `step`, as NumPy arrays.
+    """A replica's part of global batch `step`, as NumPy arrays.
 
-    The batch's rows are dealt out in turn: part p of P holds rows p, p + P, p + 2 P, ... With 5 rows and 2 parts,
-    part 0 holds rows 0, 2, 4 and part 1 rows 1, 3 and a row of padding, which adds nothing to any sum.
+    Part p of P = replicas * micro_batches has rows p, p + P, p + 2 P, ... of the batch. With 5 rows and 2 parts, part 0
+    has rows 0, 2, 4 and part 1 rows 1, 3 and a row of padding, which adds nothing to any sum.
 
     Args:
         store: the corpus.
         plan: its batches.
-        step: which global batch, counted from 0.
-        replica: which replica, counted from 0 over all workers.
-        replicas: how many there are.
+        step: the number of the global batch, from 0.
+        replica: the number of the replica, from 0, over all workers.
+        replicas: how many replicas there are.
         micro_batches: A.
     """
     batch = plan.batch(step)
@@ -71,11 +65,7 @@ def distribute(
     stop: int,
     micro_batches: int = 1,
 ) -> Any:
-    """The parts of batches start, ..., stop - 1, one on each replica at each step.
-
-    Returns:
-        A distributed dataset of `Part`s.
-    """
+    """A distributed dataset of the `Part`s of global batches start, ..., stop - 1, one on each replica at each step."""
     replicas = strategy.num_replicas_in_sync
 
     def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -88,10 +78,9 @@ def distribute(
 
         def tensors(i: tf.Tensor) -> Part:
             part = Part(*tf.numpy_function(load, [i], (tf.int32, tf.int32, tf.float32, tf.int32)))
-            part.inputs.set_shape((micro_batches, None, None))
-            part.targets.set_shape((micro_batches, None, None))
-            part.tokens.set_shape(())
-            part.seeds.set_shape((micro_batches, 2))
+            rows = (micro_batches, None, None)
+            for tensor, shape in zip(part, Part(rows, rows, (), (micro_batches, 2)), strict=True):
+                tensor.set_shape(shape)
             return part
 
         count = (stop - start) * here

@@ -1,4 +1,4 @@
-"""What a problem must say: where its sentence pairs come from, and how they are decoded.
+"""What a problem defines: where its sentence pairs come from, and how they are decoded.
 
 A problem knows text and nothing else. `data/generate.py` turns its text into a vocabulary and token shards,
 and from then on the manifest in the data directory stands for the problem.
@@ -9,42 +9,60 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from t2tlite import registry
 
 SPLITS = ("train", "dev", "test")
 
 
+def option(default: Any, text: str) -> Any:
+    """A field that is an option of a problem.
+
+    Args:
+        default: the value if the flag is not given.
+        text: the help text of the flag, to which the default is added.
+    """
+    return dataclasses.field(default=default, metadata={"help": text})
+
+
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """Sentence pairs of two languages, in the splits train, dev and test.
+    """Sentence pairs, in the splits train, dev and test.
 
-    A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each.
+    A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
+    subclass that gives a field another default keeps its help text.
 
     Attributes:
-        vocab_size: number of pieces in the vocabulary that source and target share; about as many where it is of
-            tensor2tensor's kind.
-        vocab_type: "sentencepiece", or "subwords" for a vocabulary of tensor2tensor's kind.
-        vocab_file: use this vocabulary (a .model or .subwords file) instead of learning one; two files where source
-            and target have one each. `vocab_size` and `vocab_type` are then of no account.
-        max_length: drop training pairs with a side longer than this many tokens, end mark included; 0 keeps all.
-        max_length_ratio: drop training pairs one side of which has more than this many times the tokens of the
-            other; 0 keeps all.
         reverse: swap source and target, as the name's ending `_rev` asks. Both directions share one data directory.
     """
 
-    vocab_size: int = 32000
-    vocab_type: str = "sentencepiece"
-    vocab_file: tuple[str, ...] = ()
-    max_length: int = 0
-    max_length_ratio: float = 0.0
+    vocab_size: int = option(32000, "Pieces in the vocabulary that source and target share.")
+    vocab_type: str = option(
+        "sentencepiece",
+        "Kind of vocabulary to learn: sentencepiece, or subwords, tensor2tensor's, of about vocab_size pieces.",
+    )
+    vocab_file: tuple[str, ...] = option(
+        (),
+        "Vocabulary to use instead of learning one, whatever vocab_size and vocab_type are: a .model or .subwords "
+        "file, or the source's and the target's, comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+    )
+    max_length: int = option(
+        0,
+        "Drop training pairs with a side of more than this many tokens, its end-of-sentence token (EOS) included; 0 "
+        "keeps all.",
+    )
+    max_length_ratio: float = option(
+        0.0,
+        "Drop training pairs one side of which has more than this many times the tokens of the other; 0 keeps all.",
+    )
     reverse: bool = False
 
-    task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see data/linearise.py
-    source_language: ClassVar[str] = ""  # a sacrebleu / ISO 639-1 code, "" where it does not matter
+    task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see trees/linearise.py
+    source_language: ClassVar[str] = ""  # ISO 639-1 code for manifest and report; "" if there is none
     target_language: ClassVar[str] = ""
     decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+    needed_flags: ClassVar[tuple[str, ...]] = ()  # without these t2t-datagen cannot make the data
 
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""
@@ -61,7 +79,7 @@ class Problem:
 
         Args:
             split: one of `splits()`.
-            tmp_dir: where raw files lie or are downloaded to (--tmp_dir).
+            tmp_dir: where raw files are or are downloaded to (--tmp_dir).
 
         Raises:
             ValueError: bad input; the message names file and line.
@@ -74,5 +92,5 @@ class Problem:
         return ()
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files that `pairs` reads, for the manifest to record; none for generated data."""
+        """The raw files that `pairs` reads, for the manifest to record; empty for generated data."""
         return []

@@ -10,18 +10,22 @@ by all hypotheses without a copy for each.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
 from keras import ops
 
-from t2tlite.layers.dropout import Dropout
+from t2tlite.layers.sublayer import Dropout
+from t2tlite.tokens import PAD
+from t2tlite.types import Config, Tensor
 
-Record = Callable[[Any], None] | None  # called with the attention weights, float32 [B, H, T, S], where they are wanted
+Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
-MASKED = -1e9  # added to a score: its weight becomes zero, also where every score of a row is masked
+# Added to the scores of masked positions, whose weights become exactly zero. If every position of a row is masked, its
+# weights are uniform instead: finite, where minus infinity would give not-a-number.
+MASKED = -1e9
 
 
+@keras.saving.register_keras_serializable("t2tlite")
 class MultiHeadAttention(keras.layers.Layer):
     """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; the four projections have no bias, as in tensor2tensor.
 
@@ -34,7 +38,7 @@ class MultiHeadAttention(keras.layers.Layer):
     """
 
     def __init__(
-        self, hidden_size: int, num_heads: int, key_channels: int, value_channels: int, dropout: float, **kwargs: Any
+        self, hidden_size: int, num_heads: int, key_channels: int, value_channels: int, dropout: float, **kwargs: object
     ) -> None:
         super().__init__(autocast=False, **kwargs)
         self.num_heads = num_heads
@@ -49,15 +53,17 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_transform = projection(hidden_size, "output_transform")
         self.weight_dropout = Dropout(dropout, name="weight_dropout", dtype=self.dtype_policy)
 
-    def call(self, x: Any, memory: Any, bias: Any, seed: Any = None, record: Record = None) -> Any:
+    def call(
+        self, x: Tensor, memory: Tensor, bias: Tensor, seed: Tensor | None = None, record: Record | None = None
+    ) -> Tensor:
         """Attends from `x` to `memory`.
 
         Args:
             x: [B, T, D].
             memory: [B, S, D]; `x` itself for self-attention.
-            bias: float32, broadcast to [B, H, T, S]; 0 where a query may look, MASKED where not.
+            bias: float32, broadcast to [B, H, T, S]; MASKED at masked positions, 0 at the others.
             seed: int32 [2] for dropout, or None.
-            record: called with the attention weights, float32 [B, H, T, S], before dropout.
+            record: called with the attention weights, float32 [B, H, T, S], before dropout; or None.
 
         Returns:
             [B, T, D].
@@ -65,13 +71,21 @@ class MultiHeadAttention(keras.layers.Layer):
         keys, values = self.keys_values(memory)
         return self.attend(x, keys, values, bias, seed, record)
 
-    def keys_values(self, memory: Any) -> tuple[Any, Any]:
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """[B, S, D] -> keys [B, H, S, K], values [B, H, S, U]."""
         return self._split_heads(self.key(memory)), self._split_heads(self.value(memory))
 
-    def attend(self, x: Any, keys: Any, values: Any, bias: Any, seed: Any = None, record: Record = None) -> Any:
+    def attend(
+        self,
+        x: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor,
+        seed: Tensor | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
-        # Scaled before the split: TensorFlow 2.21 on a processor mis-optimises the other order inside a loop.
+        # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other order inside a loop.
         queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
         if record is not None:
@@ -82,13 +96,23 @@ class MultiHeadAttention(keras.layers.Layer):
         length = ops.shape(heads)[1]
         return self.output_transform(ops.reshape(heads, (-1, length, heads.shape[2] * heads.shape[3])))
 
-    def _split_heads(self, x: Any) -> Any:
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "hidden_size": self.output_transform.units,
+            "num_heads": self.num_heads,
+            "key_channels": self.key.units,
+            "value_channels": self.value.units,
+            "dropout": self.weight_dropout.rate,
+        }
+
+    def _split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, x.shape[2] // self.num_heads))
         return ops.transpose(x, (0, 2, 1, 3))
 
 
-def attention_weights(queries: Any, keys: Any, bias: Any) -> Any:
+def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     """softmax(Q K^T + bias), equation (1); the scale 1/sqrt(d_k) is already on the queries.
 
     Args:
@@ -103,13 +127,16 @@ def attention_weights(queries: Any, keys: Any, bias: Any) -> Any:
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
 
 
-def padding_bias(ids: Any, pad: int = 0) -> Any:
-    """int [B, S] -> float32 [B, 1, 1, S]: no query looks at padding."""
+def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:
+    """The padding mask as a bias on scores, so that no query attends to padding: int [B, S] -> float32 [B, 1, 1, S]."""
     return ops.cast(ops.equal(ids, pad), "float32")[:, None, None, :] * MASKED
 
 
-def causal_bias(length: Any) -> Any:
-    """float32 [1, 1, T, T]: a position looks at itself and at earlier ones (section 3.2.3)."""
+def causal_mask(length: int | Tensor) -> Tensor:
+    """The causal mask as a bias on scores, float32 [1, 1, T, T].
+
+    A position attends to itself and to earlier positions (section 3.2.3).
+    """
     positions = ops.arange(length)
-    later = ops.cast(positions[None, :] > positions[:, None], "float32")
+    later = ops.cast(positions[None, :] > positions[:, None], "float32")  # [T, T]
     return later[None, None] * MASKED

@@ -1,30 +1,31 @@
-"""Tokens to vectors, and vectors to logits over tokens, with one matrix (section 3.4)."""
+"""Tokens to vectors, vectors to logits over tokens, with one matrix (section 3.4); and positions (section 3.5)."""
 
 # B batch, T length, D hidden size, V vocabulary
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import keras
+import numpy as np
 from keras import ops
 
-from t2tlite.layers.positions import sinusoid_halves, sinusoids
+from t2tlite.tokens import PAD
+from t2tlite.types import Config, Tensor
 
-PAD = 0
 
-
+@keras.saving.register_keras_serializable("t2tlite")
 class Embedding(keras.layers.Layer):
     """A matrix [V, D] that embeds tokens, scaled by sqrt(D), and whose transpose gives logits.
 
-    Padding (id 0) embeds to zero. Rows start normal with deviation D^-0.5, as in tensor2tensor.
+    The padding token embeds to zero. Rows start normal with deviation D^-0.5, as in tensor2tensor.
 
     Args:
         vocab_size: V.
         hidden_size: D.
     """
 
-    def __init__(self, vocab_size: int, hidden_size: int, **kwargs: Any) -> None:
+    def __init__(self, vocab_size: int, hidden_size: int, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.vocab_size = vocab_size
         self.hidden_size = hidden_size
@@ -34,45 +35,59 @@ class Embedding(keras.layers.Layer):
             initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
         )
 
-    def call(self, ids: Any) -> Any:
+    def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
         vectors = ops.take(ops.cast(self.weight, self.compute_dtype), ids, axis=0)
         scale = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype) * self.hidden_size**0.5  # [B, T]
         return vectors * scale[:, :, None]
 
-    def logits(self, x: Any) -> Any:
+    def logits(self, x: Tensor) -> Tensor:
         """[B, T, D] -> float32 [B, T, V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
         return ops.cast(ops.matmul(x, ops.transpose(weight)), "float32")
 
+    def get_config(self) -> Config:
+        return {**super().get_config(), "vocab_size": self.vocab_size, "hidden_size": self.hidden_size}
 
+
+@keras.saving.register_keras_serializable("t2tlite")
 class Positions(keras.layers.Layer):
-    """Adds to each vector its position's: `kind` is HParams.pos.
+    """Adds to each vector its position's: the paper's sinusoids (section 3.5) or learned ones (Table 3, row E).
 
     Args:
-        kind: "timing", "timing_halves", "emb" or "none".
+        kind: HParams.pos: "timing" (the paper's sinusoids), "timing_halves" (tensor2tensor's), "emb" (learned) or
+            "none".
         hidden_size: D.
-        max_length: rows of the learned table; used by "emb" alone.
+        max_positions: rows of the learned table; None for the other kinds, which have no limit.
+
+    Raises:
+        ValueError: "emb" without max_positions.
     """
 
-    def __init__(self, kind: str, hidden_size: int, max_length: int, **kwargs: Any) -> None:
+    def __init__(self, kind: str, hidden_size: int, max_positions: int | None = None, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.kind = kind
         self.hidden_size = hidden_size
+        self.max_positions = max_positions
         self.table = None
         if kind == "emb":
+            if max_positions is None:
+                raise ValueError("Learned positions need max_positions, the rows of their table. Received: None.")
             self.table = self.add_weight(
                 name="table",
-                shape=(max_length, hidden_size),
+                shape=(max_positions, hidden_size),
                 initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
             )
 
-    def call(self, x: Any, start: Any = 0) -> Any:
+    def call(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
         """Adds the vectors of positions start, start + 1, ...
 
         Args:
             x: [B, T, D].
-            start: position of the first, counted from 0.
+            start: position of the first vector, counted from 0.
+
+        Returns:
+            [B, T, D].
         """
         if self.kind == "none":
             return x
@@ -84,3 +99,48 @@ class Positions(keras.layers.Layer):
         else:
             vectors = sinusoid_halves(at, self.hidden_size)
         return x + ops.cast(vectors, x.dtype)[None]  # [B, T, D]
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "kind": self.kind,
+            "hidden_size": self.hidden_size,
+            "max_positions": self.max_positions,
+        }
+
+
+def sinusoids(positions: Tensor, hidden_size: int) -> Tensor:
+    """The paper's: PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i+1) = cos of the same (section 3.5).
+
+    Args:
+        positions: [T], counted from 0.
+        hidden_size: d, even.
+
+    Returns:
+        float32 [T, hidden_size].
+    """
+    rates = 10000.0 ** (-np.arange(0, hidden_size, 2, dtype=np.float64) / hidden_size)
+    angles = _angles(positions, rates)  # [T, d/2]
+    both = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)  # [T, d/2, 2]
+    return ops.reshape(both, (-1, hidden_size))
+
+
+def sinusoid_halves(positions: Tensor, hidden_size: int) -> Tensor:
+    """tensor2tensor's: all sines, then all cosines, at rates 10000^(-i/(d/2-1)) (its get_timing_signal_1d).
+
+    Args:
+        positions: [T], counted from 0.
+        hidden_size: d, even.
+
+    Returns:
+        float32 [T, hidden_size].
+    """
+    half = hidden_size // 2
+    rates = np.exp(-np.arange(half, dtype=np.float64) * math.log(10000.0) / max(half - 1, 1))
+    angles = _angles(positions, rates)  # [T, d/2]
+    return ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+
+
+def _angles(positions: Tensor, rates: np.ndarray) -> Tensor:
+    """[T] and [d/2] -> float32 [T, d/2]."""
+    return ops.cast(positions, "float32")[:, None] * ops.convert_to_tensor(rates, dtype="float32")[None, :]

@@ -1,17 +1,29 @@
-"""What stands around every sublayer: residual connection, dropout and layer normalisation (section 3.1, 5.4)."""
+"""What the sublayers are made of beside attention: feed-forward, residual connection with normalisation, dropout.
+
+The mask of dropout is a pure function of a seed that the caller passes. Nothing is remembered between calls, so a
+training step is a function of (weights, batch, step number): a resumed run draws the masks that an uninterrupted one
+would have drawn.
+"""
+
+# B batch, T length, D hidden size
+
+# B batch, T length, D hidden size
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import keras
+from keras import ops
 
-from t2tlite.layers.dropout import Dropout
+from t2tlite.types import Config, Tensor
 
 
+@keras.saving.register_keras_serializable("t2tlite")
 class Residual(keras.layers.Layer):
     """LayerNorm(x + Dropout(Sublayer(x))), the paper's; or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
+
+    Sections 3.1 and 5.4.
 
     Args:
         dropout: rate on the sublayer's output.
@@ -19,14 +31,102 @@ class Residual(keras.layers.Layer):
         epsilon: added to the variance.
     """
 
-    def __init__(self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: Any) -> None:
+    def __init__(self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
         self.pre_norm = pre_norm
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
-    def call(self, x: Any, sublayer: Callable[[Any], Any], seed: Any = None) -> Any:
+    def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Tensor | None = None) -> Tensor:
         """Applies `sublayer`, a function [B, T, D] -> [B, T, D], to `x` [B, T, D]."""
         if self.pre_norm:
             return x + self.dropout(sublayer(self.norm(x)), seed=seed)
         return self.norm(x + self.dropout(sublayer(x), seed=seed))
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "dropout": self.dropout.rate,
+            "pre_norm": self.pre_norm,
+            "epsilon": self.norm.epsilon,
+        }
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class FeedForward(keras.layers.Layer):
+    """FFN(x) = max(0, x W1 + b1) W2 + b2, equation (2) in section 3.3.
+
+    Args:
+        hidden_size: D, width of input and output.
+        filter_size: d_ff, inner width.
+        dropout: rate on the inner activations; the paper has none.
+    """
+
+    def __init__(self, hidden_size: int, filter_size: int, dropout: float, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.inner = keras.layers.Dense(filter_size, activation="relu", name="inner", dtype=self.dtype_policy)
+        self.inner_dropout = Dropout(dropout, name="inner_dropout", dtype=self.dtype_policy)
+        self.outer = keras.layers.Dense(hidden_size, name="outer", dtype=self.dtype_policy)
+
+    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
+        """[B, T, D] -> [B, T, D]."""
+        return self.outer(self.inner_dropout(self.inner(x), seed=seed))
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "hidden_size": self.outer.units,
+            "filter_size": self.inner.units,
+            "dropout": self.inner_dropout.rate,
+        }
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class Dropout(keras.layers.Layer):
+    """Zeroes a share of the elements and scales the others up, so that the mean stays.
+
+    Args:
+        rate: share of the elements to zero, in [0, 1).
+    """
+
+    def __init__(self, rate: float, **kwargs: object) -> None:
+        super().__init__(**kwargs)
+        self.rate = rate
+
+    def call(self, x: Tensor, seed: Tensor | None = None) -> Tensor:
+        """Applies dropout if there is a seed.
+
+        Args:
+            x: any tensor.
+            seed: int32 [2], or None, which returns `x` as it is: no seed, no dropout.
+        """
+        if seed is None or self.rate == 0.0:
+            return x
+        return keras.random.dropout(x, self.rate, seed=_GivenSeed(seed))
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "rate": self.rate}
+
+
+def fold(seed: Tensor | None, number: int) -> Tensor | None:
+    """Another seed for each number, so that each use of dropout draws a mask of its own.
+
+    Args:
+        seed: int32 [2], or None.
+        number: which of the seeds.
+
+    Returns:
+        int32 [2], or None for None.
+    """
+    return None if seed is None else seed + ops.convert_to_tensor([number, 0], dtype="int32")
+
+
+class _GivenSeed(keras.random.SeedGenerator):
+    """Passes a tensor to keras.random, which accepts an int or a SeedGenerator only."""
+
+    def __init__(self, seed: Tensor) -> None:  # no state, so the base class is not initialised
+        self.seed = seed
+
+    def next(self, ordered: bool = True) -> Tensor:
+        # JAX requires uint32 (a negative number wraps around). TensorFlow draws from int32 as it is.
+        return ops.cast(self.seed, "uint32") if keras.config.backend() == "jax" else self.seed

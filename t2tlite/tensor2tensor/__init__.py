@@ -1,1 +1,1 @@
-"""Models that tensor2tensor trained, taken over."""
+"""Import of models that tensor2tensor trained."""

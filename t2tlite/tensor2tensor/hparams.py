@@ -1,11 +1,13 @@
-"""tensor2tensor's hparams.json turned into HParams, or refused.
+"""Converts tensor2tensor's hparams.json into HParams, or refuses it.
 
-An hparam of tensor2tensor's is of one of five kinds. It belongs to the model, and is a field here (MODEL); it belongs
-to the model, and must have the one value that t2tlite's model stands for (REQUIRED_VALUES); it belongs to training,
-and is carried over (TRAINING), or noted for the user, since t2tlite trains otherwise (NOTED); or it has no effect on
-the model `transformer` whose REQUIRED_VALUES are as required: the rest, accepted with any value.
+An hparam of tensor2tensor is of one of five kinds:
+- MODEL: of the model, and a field of HParams;
+- REQUIRED_VALUES: of the model, and must have the value that t2tlite's model implements;
+- TRAINING: of training, and converted;
+- NOTED: of training, and reported to the user, since t2tlite trains differently;
+- all others: without effect on the model `transformer` with REQUIRED_VALUES, and accepted with any value.
 
-Source: tensor2tensor 1.15.7, where its model `transformer` and its trainer read each of them.
+Source: tensor2tensor 1.15.7, where its model `transformer` and its trainer read each hparam.
 """
 
 from __future__ import annotations
@@ -17,35 +19,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 
-# The values here, as those of TRAINING, are transformer_base's, for files of older versions, which wrote fewer hparams.
-MODEL: dict[str, Any] = {
-    "hidden_size": 512,
-    "filter_size": 2048,
-    "num_heads": 8,
-    "num_hidden_layers": 6,
-    "num_encoder_layers": 0,
-    "num_decoder_layers": 0,
-    "attention_key_channels": 0,
-    "attention_value_channels": 0,
-    "norm_epsilon": 1e-6,
+# MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
+# them are the paper's, which are the defaults of HParams.
+MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
-    "pos": "timing",
-    "shared_embedding_and_softmax_weights": True,
     "use_target_space_embedding": True,
 }
-REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # every version wrote them
-POSITIONS = {"timing": "timing_halves", "none": "none"}  # theirs -> ours
+REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # written by every version
+POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
 NORMALISATIONS = {("n", "da"), ("none", "dan")}
 
-# Where a file lacks one, it has the first of its values.
+# The values that t2tlite's model implements, of which the first is that of a file without the hparam.
 REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "self_attention_type": ("dot_product",),
-    "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),  # the second is an older name of the first
+    "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),  # two names of the same layer
     "norm_type": ("layer",),
     "multiply_embedding_mode": ("sqrt_depth",),
     "proximity_bias": (False,),
@@ -56,9 +48,9 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "hard_attention_k": (0,),
     "prepend_mode": ("none",),
     "vocab_divisor": (1,),
-    "pack_dataset": (False,),  # several pairs in a row, kept apart by their numbers
-    "weight_dtype": ("float32",),  # bfloat16 weights lie in checkpoints as sign(w) (128 |w|)^8
-    "bottom": ({},),  # these five replace what is done with a feature: embedding, softmax, loss
+    "pack_dataset": (False,),  # several pairs in one row of a batch
+    "weight_dtype": ("float32",),  # checkpoints hold bfloat16 weights as sign(w) (128 |w|)^8
+    "bottom": ({},),  # these five replace the embedding, the softmax or the loss of a feature
     "top": ({},),
     "name": ({},),
     "loss": ({},),
@@ -68,35 +60,28 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "symbol_modality_skip_top": (False,),
 }
 
+NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile")  # fields of HParams
 TRAINING: dict[str, Any] = {
-    "layer_prepostprocess_dropout": 0.1,
+    **{name: field.default for name, field in FIELDS.items() if name not in (*MODEL_FIELDS, *NOT_IN_FILES)},
     "attention_dropout": 0.1,
     "relu_dropout": 0.1,
-    "label_smoothing": 0.1,
-    "batch_size": 4096,
     "use_fixed_batch_size": False,
-    "max_length": 256,
-    "min_length_bucket": 8,
-    "length_bucket_step": 1.1,
     "optimizer": "adam",
-    "optimizer_adam_beta1": 0.9,
     "optimizer_adam_beta2": 0.997,
-    "optimizer_adam_epsilon": 1e-9,
     "optimizer_multistep_accumulate_steps": 0,
     "learning_rate_schedule": T2T_SCHEDULE,
     "learning_rate_constant": 2.0,
     "learning_rate_warmup_steps": 8000,
-    "learning_rate_decay_scheme": "noam",  # this and the next: of schedule "legacy" alone
+    "learning_rate_decay_scheme": "noam",  # this and the next only have an effect in the schedule "legacy"
     "learning_rate": 0.2,
     "shared_embedding": False,
-    "train_steps": FIELDS["train_steps"].default,  # a flag of its trainer's, which writes it into the file
 }
-ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}  # whose learning rates are ours
+ADAMS = {"adam", "trueadam", "multistepadam", "adamw"}  # the optimizers with the same learning rates as ours
 
-# hparam -> (the value that is as t2tlite does it, what to say of any other)
+# hparam -> (the value that is equivalent to t2tlite's training, the remark on any other value)
 _NO_SPLITTING = "t2tlite does not split sequences."
-_NO_CUTTING = "t2tlite cuts no sequences; it leaves pairs longer than max_length out of training."
-_ALL_DROPOUT = "t2tlite drops each element by itself."
+_NO_TRUNCATION = "t2tlite truncates no sequences; it leaves pairs longer than max_length out of training."
+_ELEMENTWISE = "t2tlite draws dropout for each element."
 _PRECISION = "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
 NOTED: dict[str, tuple[Any, str]] = {
     "weight_decay": (0.0, "t2tlite has no weight decay."),
@@ -104,14 +89,14 @@ NOTED: dict[str, tuple[Any, str]] = {
     "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
     "weight_noise": (0.0, "t2tlite adds no noise to weights."),
     "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
-    "layer_prepostprocess_dropout_broadcast_dims": ("", _ALL_DROPOUT),
-    "attention_dropout_broadcast_dims": ("", _ALL_DROPOUT),
-    "relu_dropout_broadcast_dims": ("", _ALL_DROPOUT),
-    "scheduled_sampling_prob": (0.0, "t2tlite trains on the true targets alone."),
+    "layer_prepostprocess_dropout_broadcast_dims": ("", _ELEMENTWISE),
+    "attention_dropout_broadcast_dims": ("", _ELEMENTWISE),
+    "relu_dropout_broadcast_dims": ("", _ELEMENTWISE),
+    "scheduled_sampling_prob": (0.0, "t2tlite trains with teacher forcing only."),
     "sampling_method": ("argmax", "t2tlite decodes by beam search, not by sampling."),
     "min_length": (0, "t2tlite trains on short pairs too."),
-    "max_input_seq_length": (0, _NO_CUTTING),
-    "max_target_seq_length": (0, _NO_CUTTING),
+    "max_input_seq_length": (0, _NO_TRUNCATION),
+    "max_target_seq_length": (0, _NO_TRUNCATION),
     "split_to_length": (0, _NO_SPLITTING),
     "split_targets_chunk_length": (0, _NO_SPLITTING),
     "activation_dtype": ("float32", _PRECISION),
@@ -122,58 +107,59 @@ _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 
 
 class Converted(NamedTuple):
-    """A model's hparams, and how its training would differ."""
+    """The hparams of a model, and a line for the user on each difference in training."""
 
     hparams: HParams
-    notes: list[str]  # what of its training t2tlite does otherwise or has not, a line each, for the user
+    notes: list[str]
 
 
 def read_hparams(path: Path) -> dict[str, Any]:
-    """The hparams.json of a model that tensor2tensor trained, as it stands.
+    """The content of an hparams.json of tensor2tensor.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it holds no JSON object.
+        ValueError: it is not a JSON object.
     """
     if not path.is_file():
         raise FileNotFoundError(
             f"The hparams.json that tensor2tensor's trainer writes into --output_dir is required. Received: {path}, "
-            "which is no file. Give the folder of its training."
+            "which is not a file. Give the folder of its training."
         )
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # no JSON, or no UTF-8
-        raise ValueError(f"{path} must hold a JSON object. Received: {error}. Copy it anew.") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{path} must hold a JSON object. Received: a {type(values).__name__}. Copy it anew.")
+        if not isinstance(values, dict):
+            raise ValueError(f"a {type(values).__name__}")
+    except ValueError as error:  # also if the file is not JSON or not UTF-8
+        raise ValueError(f"{path} must hold a JSON object. Received: {error}. Copy it again.") from error
     return values
 
 
 def convert_hparams(theirs: Mapping[str, Any]) -> Converted:
-    """HParams of a model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
+    """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
 
-    Its training is carried over as far as t2tlite has it. Where vocabularies differ in size, some versions of
-    tensor2tensor go by shared_embedding_and_softmax_weights=False whatever the file says: the checkpoint tells.
+    Its training is converted as far as t2tlite supports it. With vocabularies of different sizes some versions of
+    tensor2tensor use shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint shows it.
 
     Args:
-        theirs: what `read_hparams` returns. A missing hparam has transformer_base's value; unknown ones do not count.
+        theirs: the hparams by name. A missing one has transformer_base's value; unknown ones are ignored.
 
     Raises:
-        ValueError: t2tlite has no such model, or a value is missing, of the wrong type or out of range. The message
-            has a line for each reason.
+        ValueError: t2tlite does not support the model, or a value is missing, of the wrong type or out of range. The
+            message has a line for each reason.
     """
-    model, reasons = _model(theirs)
+    reasons: list[str] = []
+    model = _model(theirs, reasons)
     for name, required in REQUIRED_VALUES.items():
         if (value := theirs.get(name, required[0])) not in required:
             reasons.append(f"{name}={value!r}: must be {' or '.join(map(repr, required))}.")
-    # Versions that wrote no learning_rate_schedule had the legacy one alone.
+    # Versions without learning_rate_schedule only had the legacy one.
     legacy = {"learning_rate_schedule": "legacy"} if "learning_rate" in theirs else {}
     training = _read(theirs, TRAINING | legacy, reasons)
     if reasons:
         raise ValueError(
             "tensor2tensor's hparams must be those of a model that t2tlite has. Received:\n"
             + "".join(f"  {reason}\n" for reason in reasons)
-            + "t2tlite cannot take this model over; use it with tensor2tensor."
+            + "t2tlite cannot import this model; use it with tensor2tensor."
         )
     notes: list[str] = []
     hparams = HParams(**model, **_training(training, model, notes))
@@ -184,11 +170,11 @@ def convert_hparams(theirs: Mapping[str, Any]) -> Converted:
 
 
 def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
-    """The values of the hparams in `defaults`, each of its default's type; `reasons` gets those of another type."""
+    """The values of the hparams in `defaults`; a value of another type than its default is added to `reasons`."""
     values = dict(defaults)
     for name, default in defaults.items():
         kind, value = type(default), theirs.get(name, default)
-        if (kind is float and type(value) is int) or (kind is bool and value in (0, 1)):  # its sets have int(True) too
+        if (kind is float and type(value) is int) or (kind is bool and value in (0, 1)):  # some sets have int(True)
             value = kind(value)
         if type(value) is kind:
             values[name] = value
@@ -198,16 +184,15 @@ def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[
 
 
 def _range_missed(name: str, value: Any) -> str:
-    """The range that a field of HParams must lie in, in words, where `value` does not; "" where it does."""
+    """The range of a field of HParams in words, if `value` is not in it; otherwise ""."""
     low, high = (FIELDS[name].metadata.get(end) for end in ("low", "high"))
     if low is None or (low <= value < math.inf and (high is None or value <= high)):
         return ""
     return f"at least {low}" + ("" if high is None else f" and at most {high}")
 
 
-def _model(theirs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The fields of HParams that make the model, and the reasons why t2tlite has none like it."""
-    reasons: list[str] = []
+def _model(theirs: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
+    """The fields of HParams of the model; the reasons why t2tlite does not support it are added to `reasons`."""
     values = _read(theirs, MODEL, reasons)
     both_counts = values["num_encoder_layers"] and values["num_decoder_layers"]
     for name in REQUIRED:
@@ -216,42 +201,41 @@ def _model(theirs: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     for name, value in values.items():
         if required := _range_missed(name, value):
             reasons.append(f"{name}={value!r}: must be {required}.")
-    if values["pos"] in POSITIONS:
-        values["pos"] = POSITIONS[values["pos"]]
-    else:
+    if values["pos"] not in POSITIONS:
         reasons.append(f"pos={values['pos']!r}: must be {' or '.join(map(repr, POSITIONS))}.")
-    values["layer_preprocess_sequence"] = values["layer_preprocess_sequence"] or "none"
-    before_and_after = values["layer_preprocess_sequence"], values["layer_postprocess_sequence"]
-    if before_and_after not in NORMALISATIONS:
+    before, after = values["layer_preprocess_sequence"] or "none", values["layer_postprocess_sequence"]
+    if (before, after) not in NORMALISATIONS:
         reasons.append(
-            f"layer_preprocess_sequence={before_and_after[0]!r} with layer_postprocess_sequence="
-            f"{before_and_after[1]!r}: must be 'n' with 'da', or 'none' with 'dan'."
+            f"layer_preprocess_sequence={before!r} with layer_postprocess_sequence={after!r}: must be 'n' with 'da', "
+            "or 'none' with 'dan'."
         )
-    if not reasons:  # what is left to check needs several fields
-        try:
-            HParams(**values)
-        except ValueError as error:
-            reasons.append(str(error))
-    return values, reasons
+    if reasons:
+        return values
+    values |= {"pos": POSITIONS[values["pos"]], "layer_preprocess_sequence": before}
+    try:
+        HParams(**values)  # checks the fields that depend on each other
+    except ValueError as error:
+        reasons.append(str(error))
+    return values
 
 
 def _training(theirs: dict[str, Any], model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The fields of HParams that make the training; `theirs` are the values of TRAINING."""
+    """The fields of HParams of the training, from the values of TRAINING; differences are added to `notes`."""
     values = {name: value for name, value in theirs.items() if name in FIELDS} | _learning_rate(theirs, model, notes)
     values["accumulate_steps"] = 1
     steps = theirs["optimizer_multistep_accumulate_steps"]
     if steps > 1 and _plain(theirs["optimizer"]) == "multistepadam":
         values["accumulate_steps"] = steps
-        values["train_steps"] //= steps  # tensor2tensor counts batches, t2tlite updates
+        values["train_steps"] //= steps  # tensor2tensor counts batches, t2tlite optimizer steps
     elif steps > 1:
         notes.append(
             f"optimizer_multistep_accumulate_steps={steps}: with optimizer={theirs['optimizer']} it slowed "
-            "tensor2tensor's learning rate down; in t2tlite it does nothing."
+            "tensor2tensor's learning rate down; in t2tlite it has no effect."
         )
     if theirs["use_fixed_batch_size"]:
         values["batch_size"] = FIELDS["batch_size"].default
         notes.append(f"use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size={values['batch_size']}.")
-    values["max_length"] = values["max_length"] or values["batch_size"]  # as tensor2tensor reads 0
+    values["max_length"] = values["max_length"] or values["batch_size"]  # the meaning of 0 in tensor2tensor
     for name, value in values.items():
         if required := _range_missed(name, value):
             values[name] = FIELDS[name].default
@@ -260,17 +244,17 @@ def _training(theirs: dict[str, Any], model: Mapping[str, Any], notes: list[str]
         notes.append(f"max_length={values['max_length']}: t2tlite requires at most batch_size={values['batch_size']}.")
         values["max_length"] = values["batch_size"]
     if theirs["shared_embedding"] and not model["shared_embedding_and_softmax_weights"]:
-        notes.append("shared_embedding=True: trained on, source and target have tables of their own in t2tlite.")
+        notes.append("shared_embedding=True: in t2tlite training continues with separate source and target embeddings.")
     return values
 
 
 def _plain(optimizer: str) -> str:
-    """multistep_adam, and MultistepAdam as older versions have it -> multistepadam."""
+    """multistepadam for multistep_adam, and for MultistepAdam, its name in older versions."""
     return optimizer.replace("_", "").lower()
 
 
 def _learning_rate(theirs: Mapping[str, Any], model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """Schedule, constant and warm-up: tensor2tensor's rate at every step, or t2tlite's defaults and a note."""
+    """The schedule with tensor2tensor's learning rate at every step, or t2tlite's default and a note."""
     schedule, scheme = theirs["learning_rate_schedule"], theirs["learning_rate_decay_scheme"]
     constant, warmup = theirs["learning_rate_constant"], theirs["learning_rate_warmup_steps"]
     same_rate = {

@@ -1,30 +1,22 @@
-"""A tensor2tensor checkpoint becomes a run directory.
-
-Everything is read and checked before anything is written.
-"""
+"""Imports tensor2tensor checkpoints into a run directory. Everything is read and checked before anything is written."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
-from t2tlite.data.atomic_file import atomic_file, write_text
-from t2tlite.data.dataset import FORMAT, MANIFEST
-from t2tlite.data.encode_shards import file_sha256
-from t2tlite.data.subword_encoder import SubwordEncoder
+from t2tlite.data.manifest import FORMAT, ImportedFrom, RunManifest
+from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, list_checkpoints, step_of
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.runs import HPARAMS, read_hparams, read_manifest
-from t2tlite.tensor2tensor.hparams import convert_hparams
-from t2tlite.tensor2tensor.hparams import read_hparams as read_their_hparams
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.tensor2tensor.hparams import convert_hparams, read_hparams
 from t2tlite.tensor2tensor.variables import (
     SCOPE,
     TARGET_SPACES,
@@ -33,87 +25,99 @@ from t2tlite.tensor2tensor.variables import (
     model_variables,
     trained_target_space,
 )
-from t2tlite.training.checkpoints import PREFIX, list_checkpoints, restore_weights, save_weights, step_of
+from t2tlite.training.checkpoints import restore_weights, save_weights
+from t2tlite.trees.linearise import T2T
+from t2tlite.vocabularies.encoders import VocabularyEntry
 
-# As its decoder does: beam 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
+# Those of its decoder: beam size 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
+NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
 VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
 
 
 @dataclasses.dataclass(frozen=True)
+class Given:
+    """What is to be imported."""
+
+    checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
+    vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
+    hparams_file: Path | None = None  # by default hparams.json in the checkpoint's folder or the folder above
+    target_space: int | None = None  # the row of the target space embedding; by default the one trained, or 0
+    problem: str | None = None  # by default that in flags_t2t.txt; the model of wsj_parsing is a parser
+
+
+@dataclasses.dataclass(frozen=True)
 class Imported:
-    """What an import made."""
+    """What was imported."""
 
     checkpoints: list[str]  # in the run directory
-    hparams: HParams
     parameters: int
-    target_space: int | None  # the row of the target space embedding that was taken; None where there is none
-    notes: list[str]  # what the user should know, a line each
+    target_space: int | None  # the imported row of the target space embedding, or None if there is no such embedding
+    notes: list[str]  # for the user, one line each
 
 
 def import_run(
-    checkpoint: Path,
-    vocabularies: Sequence[Path],
-    folder: Path,
-    hparams_file: Path | None = None,
-    target_space: int | None = None,
-    problem: str | None = None,
+    given: Given,
+    folder: RunFolder,
     command: str = "",
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Imported:
-    """Turns checkpoints of tensor2tensor's model `transformer` into a run directory, or adds them to one.
+    """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
 
     Args:
-        checkpoint: `model.ckpt-N`, or a folder, all of whose checkpoints are taken.
-        vocabularies: the `.subwords` file, or the source's and the target's.
+        given: the checkpoints and the files that belong to them.
         folder: the run directory.
-        hparams_file: its hparams.json; by default the one in the checkpoint's folder or the folder above.
-        target_space: the row of the target space embedding; by default the one that training moved, or 0.
-        problem: the name of the problem; by default as its flags_t2t.txt says. `wsj_parsing` makes a parser.
-        command: the command line, noted in flags.txt.
-        progress: given the checkpoints, yields them in turn, such as a tqdm bar.
+        command: the command line, recorded in flags.txt.
+        progress: wraps the sequence of checkpoints, for instance in a tqdm bar.
 
     Raises:
         ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.
         FileNotFoundError: a file is missing.
-        OSError: the disk is full, for one. The same call again goes on.
+        OSError: a file cannot be written, for instance because the disk is full. The same call again resumes.
     """
-    if len(vocabularies) not in VOCABULARY_NAMES:
+    if len(given.vocabularies) not in VOCABULARY_NAMES:
         raise ValueError(
-            f"--t2t_vocab must be one file, or source's and target's. Received: {len(vocabularies)} files."
+            f"--t2t_vocab must be one file, or source's and target's. Received: {len(given.vocabularies)} files."
         )
-    paths = _checkpoints(checkpoint.absolute())
+    paths = _checkpoints(given.checkpoint.absolute())
     trained_in = Path(paths[0]).parent
-    hparams_file = hparams_file or _hparams_file(trained_in)
-    flags = _their_flags(trained_in, hparams_file.parent) | ({"problem": problem} if problem else {})
+    hparams_file = given.hparams_file or _beside(trained_in, "hparams.json")
+    if hparams_file is None:
+        raise FileNotFoundError(
+            f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
+            "--t2t_hparams: t2t-trainer wrote it into its --output_dir."
+        )
+    flags = _trainer_flags(trained_in, hparams_file.parent) | ({"problem": given.problem} if given.problem else {})
     if flags.get("model", "transformer") != "transformer":
         raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
-    variables = _read(paths[-1])  # the newest, since at step 0 the optimizer remembers nothing yet
-    hparams, notes = convert_hparams(read_their_hparams(hparams_file))
-    encoders = [SubwordEncoder(path) for path in vocabularies]  # older versions' files have names of other endings
-    sizes = [encoders[0].vocab_size, encoders[-1].vocab_size]
-    _check_vocabularies(vocabularies, sizes, embedding_sizes(variables))
+    variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
+    hparams, notes = convert_hparams(read_hparams(hparams_file))
+    names = VOCABULARY_NAMES[len(given.vocabularies)]  # the files of older versions have other endings
+    entries = [VocabularyEntry.of(path, name) for path, name in zip(given.vocabularies, names, strict=True)]
+    sizes = [entries[0].size, entries[-1].size]
+    _check_vocabularies(given.vocabularies, sizes, embedding_sizes(variables))
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
-        notes = [*notes, "The vocabularies are of different sizes, so tensor2tensor did not share embeddings either."]
-    target_space, told = _target_space(hparams, variables, target_space)
-    manifest = _manifest(flags, encoders, trained_in, target_space)
+        notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
+    target_space = _target_space(hparams, variables, given.target_space, notes)
+    manifest = _manifest(flags.get("problem", "imported"), entries, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
 
     model = build_transformer(hparams, *sizes)
     for path in paths:
         load_variables(model, _read(path), target_space or 0)
         _check_checkpoint(folder, model, step_of(path))
-    _write(folder, hparams, manifest, vocabularies, command)
-    made = []
+    folder.create(hparams, manifest, given.vocabularies)
+    folder.write_flags(command)
+    saved = []
     for path in progress(paths):
         load_variables(model, _read(path), target_space or 0)
-        made.append(_save(model, folder, step_of(path)))
-    return Imported(made, hparams, model.count_params(), target_space, [*notes, *told])
+        saved.append(_save(model, folder, step_of(path)))
+    return Imported(saved, model.count_params(), target_space, notes)
 
 
 def _checkpoints(given: Path) -> list[str]:
-    """The checkpoints meant, oldest first."""
+    """The checkpoints of a folder, or the named one, oldest first."""
     if given.is_dir():
         if found := list_checkpoints(given):
             return found
@@ -132,11 +136,7 @@ def _checkpoints(given: Path) -> list[str]:
 
 
 def _read(path: str) -> dict[str, np.ndarray]:
-    """The model's variables by name, and what the optimizer remembers of the target space embedding.
-
-    Raises:
-        ValueError: the checkpoint is damaged, or of another model.
-    """
+    """The model's variables by name, and the optimizer state of the target space embedding."""
     try:
         reader = tf.train.load_checkpoint(path)
         names = reader.get_variable_to_shape_map()
@@ -156,33 +156,22 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 
 def _reason(error: Exception) -> str:
-    """TensorFlow's message, without what it says of its own operations."""
+    """TensorFlow's message without the names of its operations."""
     line = str(error).strip().split("\n")[0]
     return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
 
 
-def _their_flags(*folders: Path) -> dict[str, str]:
-    """The flags that its trainer noted in one of the folders, or above it; none where there is no flags_t2t.txt."""
+def _trainer_flags(*folders: Path) -> dict[str, str]:
+    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
     path = next(filter(None, (_beside(folder, "flags_t2t.txt") for folder in folders)), None)
-    if path is None:
-        return {}
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in lines)
+    text = path.read_text(encoding="utf-8", errors="replace") if path else ""
+    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
     return {match[1]: match[2] for match in found if match}
 
 
 def _beside(folder: Path, name: str) -> Path | None:
-    """A file in the folder of a checkpoint or, since averages lie in folders of their own, in the one above."""
+    """A file in the folder of a checkpoint or, since averages have their own folders, in the one above."""
     return next((where / name for where in (folder, folder.parent) if (where / name).is_file()), None)
-
-
-def _hparams_file(folder: Path) -> Path:
-    if path := _beside(folder, HPARAMS):
-        return path
-    raise FileNotFoundError(
-        f"The model's {HPARAMS} is required. Received: none in {folder} nor above it. Name it with --t2t_hparams: "
-        "t2t-trainer wrote it into its --output_dir."
-    )
 
 
 def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
@@ -196,117 +185,91 @@ def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings:
 
 
 def _target_space(
-    hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None
-) -> tuple[int | None, list[str]]:
-    """The row of the target space embedding, None where the model has none, and what to tell of it."""
+    hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None, notes: list[str]
+) -> int | None:
+    """The row of the target space embedding, or None if the model has no such embedding; may add to `notes`."""
     if not hparams.use_target_space_embedding:
         if wanted is not None:
             raise ValueError(
                 "--target_space_id is for models with use_target_space_embedding=true. Received: --target_space_id="
                 f"{wanted}, and hparams with false. Leave it out."
             )
-        return None, []
+        return None
     trained = trained_target_space(variables)
-    if wanted is None:
-        if trained is not None:
-            return trained, []
-        return 0, [
-            "The checkpoint does not tell which row of its target space embedding it was trained with. Row 0 is taken, "
-            "that of nearly all problems; if yours set target_space_id, give --target_space_id."
-        ]
-    if trained is not None and wanted != trained:
-        return wanted, [f"Training moved row {trained} of the target space embedding; row {wanted} is taken as asked."]
-    return wanted, []
+    if wanted is None and trained is None:
+        notes.append(
+            "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, that of "
+            "nearly all problems; if yours set target_space_id, give --target_space_id."
+        )
+        return 0
+    if None not in (wanted, trained) and wanted != trained:
+        notes.append(f"Row {trained} of the target space embedding was trained; row {wanted} is used as requested.")
+    return trained if wanted is None else wanted
 
 
 def _manifest(
-    flags: dict[str, str], encoders: Sequence[SubwordEncoder], trained_in: Path, target_space: int | None
-) -> dict[str, Any]:
-    problem = flags.get("problem", "imported")
-    parsing = problem == "wsj_parsing"
-    entries = [
-        {
-            "file": name,
-            "type": "subwords",
-            "size": encoder.vocab_size,
-            "bytes": encoder.path.stat().st_size,
-            "sha256": file_sha256(encoder.path),
-        }
-        for encoder, name in zip(encoders, VOCABULARY_NAMES[len(encoders)], strict=True)
-    ]
-    return {
-        "format": FORMAT,
-        "problem": problem,
-        "task": "parsing" if parsing else "translation",
-        "t2tlite": t2tlite.__version__,
-        "imported_from": {"program": "tensor2tensor", "folder": str(trained_in)},
-        "target_space": target_space,
-        "options": {"linearisation": "t2t"} if parsing else {},
-        "languages": {"source": "", "target": ""},
-        "decode_defaults": dict(DECODE_DEFAULTS),
-        **dict(zip(("vocabulary", "target_vocabulary"), entries, strict=False)),
-        "splits": {},
-        "reverse": False,
-        "data_dir": "",
-    }
+    problem: str, entries: Sequence[VocabularyEntry], trained_in: Path, target_space: int | None
+) -> RunManifest:
+    parsing = problem == "wsj_parsing"  # tensor2tensor's only problem whose targets are trees
+    return RunManifest(
+        format=FORMAT,
+        problem=problem,
+        task="parsing" if parsing else "translation",
+        t2tlite=t2tlite.__version__,
+        options={"linearisation": T2T.name} if parsing else {},
+        decode_defaults=dict(DECODE_DEFAULTS),
+        vocabulary=entries[0],
+        target_vocabulary=entries[1] if len(entries) == 2 else None,
+        splits={},
+        reverse=False,
+        data_dir="",
+        imported_from=ImportedFrom("tensor2tensor", str(trained_in)),
+        target_space=target_space,
+    )
 
 
-def _check_folder(folder: Path, hparams: HParams, manifest: dict[str, Any]) -> None:
-    """A run directory that is there must be of the same imported model, to which checkpoints are added."""
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"--output_dir must be a folder. Received: {folder}, which is a file.")
-    if not any((folder / name).exists() for name in (MANIFEST, HPARAMS)) and not list_checkpoints(folder):
-        return
-    what = "files of another program"  # such as tensor2tensor's own
-    if (folder / MANIFEST).exists():
-        before = read_manifest(folder)
-        if "imported_from" in before:
-            ignored = ("imported_from", "t2tlite")
-            others = [name for name in manifest if name not in ignored and before.get(name) != manifest[name]]
-            others += [name for name in hparams.diff(read_hparams(folder)) if name in MODEL_FIELDS]
-            if not others:
-                return
-            what = f"another model, which differs in {', '.join(others)}"
-        else:
-            what = "a run that was not imported"
+def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
+    """Raises ValueError unless the folder has no run, or the same imported model, to which checkpoints are added."""
+    folder.check_path()
+    if not folder.has_manifest():
+        if not folder.exists() and not folder.checkpoints():
+            return
+        what = "files of another program"  # such as tensor2tensor's own
+    elif folder.manifest().imported_from is None:
+        what = "a run that was not imported"
+    else:
+        before = folder.manifest()
+        compared = [field.name for field in dataclasses.fields(RunManifest) if field.name not in NOT_COMPARED]
+        differing = [name for name in compared if getattr(before, name) != getattr(manifest, name)]
+        differing += [name for name in hparams.diff(folder.hparams()) if name in MODEL_FIELDS]
+        if not differing:
+            return
+        what = f"another model, which differs in {', '.join(differing)}"
     raise ValueError(
         f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
         f"which holds {what}. Use another --output_dir."
     )
 
 
-def _check_checkpoint(folder: Path, model: Transformer, step: int) -> None:
-    """A checkpoint of this step that is there, from an earlier import, must have the model's weights."""
-    path = str(folder / f"{PREFIX}-{step}")
-    if path not in list_checkpoints(folder):
+def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
+    """Raises ValueError if the run has a checkpoint of this step with other weights than the model's."""
+    path = str(folder.path / f"{CHECKPOINT_PREFIX}-{step}")
+    if path not in folder.checkpoints():
         return
     weights = model.get_weights()
     restore_weights(model, path)
     if not all(map(np.array_equal, weights, model.get_weights())):
         raise ValueError(
-            f"A run has one checkpoint of a step. Received: {folder}, whose {PREFIX}-{step} has other weights. Use "
-            f"another --output_dir, or delete {path}.* first."
+            f"A run has one checkpoint of a step. Received: {folder}, whose {CHECKPOINT_PREFIX}-{step} has other "
+            f"weights. Use another --output_dir, or delete {path}.* first."
         )
 
 
-def _write(
-    folder: Path, hparams: HParams, manifest: dict[str, Any], vocabularies: Sequence[Path], command: str
-) -> None:
-    """All of the run directory but the checkpoints."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, name in zip(vocabularies, VOCABULARY_NAMES[len(vocabularies)], strict=True):
-        with atomic_file(folder / name) as file:
-            file.write(path.read_bytes())
-    write_text(folder / MANIFEST, json.dumps(manifest, indent=2) + "\n")
-    write_text(folder / HPARAMS, hparams.to_json())
-    write_text(folder / "flags.txt", command)
-
-
-def _save(model: Transformer, folder: Path, step: int) -> str:
+def _save(model: Transformer, folder: RunFolder, step: int) -> str:
     try:
-        return save_weights(model, folder, step)
+        return save_weights(model, folder.path, step)
     except tf.errors.OpError as error:
         raise OSError(
-            f"{PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some space and run "
-            "the same command again: it goes on."
+            f"{CHECKPOINT_PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some space "
+            "and run the same command again: it resumes."
         ) from error

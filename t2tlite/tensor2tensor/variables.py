@@ -1,11 +1,11 @@
-"""Which variables of a tensor2tensor checkpoint make up our Transformer.
+"""Assigns the variables of a tensor2tensor checkpoint to those of our Transformer.
 
-tensor2tensor keeps a model's variables under `transformer/`: the layers under `transformer/body`, and each embedding in
-shards, `transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_0` and on, cut between rows. Beside them lie those of
-its optimizer and its running statistics.
+tensor2tensor names a model's variables `transformer/...`: the layers `transformer/body/...`, and the embeddings
+`transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_N`, N from 0, since it splits them by rows into shards. A
+checkpoint also holds the optimizer state and statistics of training.
 """
 
-# V vocabulary, D hidden size
+# D hidden size
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ import numpy as np
 from t2tlite.config import HParams
 
 SCOPE = "transformer/"
-TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of text it knew of
+TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
 
-# Of the optimizer and of training's statistics: no part of the model. The last line is of mixed precision.
+# Optimizer state and statistics of training, which are not part of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-Place = tuple[Any, list[str]]  # one of our variables, and the names of its: several are one, cut between rows
+Place = tuple[Any, list[str]]  # a variable of ours, and the names of tensor2tensor's: one, or the shards of one
 
 
 def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
-    """Gives a built Transformer the weights of tensor2tensor's.
+    """Gives a built Transformer the weights of a tensor2tensor model.
 
     Args:
-        model: of the same shape; see `tensor2tensor.hparams`.
-        variables: by name.
-        target_space: the row of its target space embedding that the model was trained with.
+        model: with the hparams of that model, converted by `tensor2tensor.hparams`.
+        variables: of the checkpoint, by name.
+        target_space: the row of the target space embedding that the model was trained with.
 
     Raises:
-        ValueError: a variable is missing, has another shape, or has no place in the model: all of these are listed;
+        ValueError: variables are missing, have another shape, or have no place in the model (all of them are listed),
             or the target space embedding has no such row.
     """
     places = list(_places(model, variables))
@@ -65,17 +65,14 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
 
 
 def model_variables(names: Collection[str]) -> list[str]:
-    """Those of the names that are of the model itself, sorted.
-
-    What an optimizer remembers of a variable lies below it, as in .../kernel/Adam_1.
-    """
+    """The names of the model's own variables, sorted; the optimizer state is below them, as in .../kernel/Adam_1."""
     return sorted(name for name in names if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names)
 
 
 def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
-    """The row of the target space embedding that training has moved, as its optimizer's memory tells; None if unknown.
+    """The row of the target space embedding that was trained, from the optimizer state; None if that does not show it.
 
-    tensor2tensor's Adam leaves alone what gets no gradient, and a problem uses a single row.
+    tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
     moments = next((value for name, value in variables.items() if name.endswith(f"{TARGET_SPACES}/Adam_1")), None)
     if moments is None or np.ndim(moments) != 2:
@@ -85,16 +82,16 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
 
 
 def embedding_sizes(names: Collection[str]) -> list[int]:
-    """The vocabulary sizes for which a checkpoint has embeddings, ascending."""
+    """The vocabulary sizes of a checkpoint's embeddings, ascending."""
     found = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
     return sorted({int(match[1]) for match in found if match})
 
 
 def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]) -> list[str]:
-    """Says that the variables do not make up one of the wanted shape; nothing where they do."""
+    """A message if the shards together do not have the wanted shape; otherwise none."""
     shapes = [tuple(variables[name].shape) for name in names]
     if names == [TARGET_SPACES]:
-        wanted = (*shapes[0][:1], *wanted)  # of which a row is taken
+        wanted = (*shapes[0][:1], *wanted)  # one row of it is imported
     alike = all(len(shape) == len(wanted) and shape[1:] == wanted[1:] for shape in shapes)
     if alike and sum(shape[0] for shape in shapes) == wanted[0]:
         return []
@@ -103,12 +100,12 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
 
 
 def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
-    """Each of our variables once, with the names of its."""
+    """Yields each of our variables once, with the names of tensor2tensor's."""
     embeddings = {"input_emb": model.source_embedding, "target_emb": model.target_embedding}
     embeddings["softmax"] = model.softmax_embedding
     for kind, embedding in embeddings.items():
         first = next(other for other, one in embeddings.items() if one is embedding)
-        if kind == first:  # tied ones come once
+        if kind == first:  # tied embeddings come once
             yield embedding.weight, _shards(embedding, kind, model.hparams, names)
     if model.target_space is not None:
         yield model.target_space, [TARGET_SPACES]
@@ -123,9 +120,8 @@ def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
 
 
 def _layer(layer: Any, prefix: str) -> Iterator[Place]:
-    attentions = {"self_attention": "self_attention", "cross_attention": "encdec_attention"}
-    for ours, theirs in attentions.items():
-        if not hasattr(layer, ours):  # an encoder layer attends to itself alone
+    for ours, theirs in (("self_attention", "self_attention"), ("cross_attention", "encdec_attention")):
+        if not hasattr(layer, ours):  # an encoder layer has no cross-attention
             continue
         attention = getattr(layer, ours)
         for part, name in (("query", "q"), ("key", "k"), ("value", "v"), ("output_transform", "output_transform")):
@@ -147,11 +143,11 @@ def _norm(norm: Any, prefix: str) -> Iterator[Place]:
 
 
 def _shards(embedding: Any, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
-    """The names of an embedding's shards; where there are none, the name of the first.
+    """The names of an embedding's shards; if there are none, the name of the first.
 
-    A model that shares embeddings has `shared`, one for each vocabulary; one that does not has `input_emb`,
-    `target_emb` and `softmax`. With its hparam shared_embedding it has `shared` for source and target, and `softmax`;
-    older versions shared between target and softmax even where the source's vocabulary is another.
+    A model that shares embeddings has `shared`, one per vocabulary; otherwise it has `input_emb`, `target_emb` and
+    `softmax`, or with the hparam shared_embedding `shared` for source and target, and `softmax`. Older versions share
+    between target and softmax even if the source has another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
     own, shared = f"{modality}/{kind}/weights_0" in names, f"{modality}/shared/weights_0" in names

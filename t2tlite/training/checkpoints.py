@@ -1,63 +1,62 @@
-"""Checkpoints `model.ckpt-N`: kept, restored, averaged.
+"""Checkpoints `model.ckpt-N`: saved, restored, averaged.
 
-A checkpoint holds the weights, the optimizer and the step. Batches and dropout masks are functions of the step, so
-nothing else is needed to go on exactly where a run stopped.
+A checkpoint holds the weights, the optimizer state and the step. Batches and dropout masks are functions of the step,
+so nothing else is needed to resume exactly where a run stopped.
 """
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import keras
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.data.atomic_file import write_text
-
-PREFIX = "model.ckpt"
-BEST = "best"  # folder of the best checkpoint by dev, and its figures in best.json
+from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, step_of
+from t2tlite.runs.records import BestCheckpoint
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
-    """The checkpoints of a run: the newest ones in the run's folder, the best by dev in its folder `best`.
+    """The checkpoints of a run: the newest ones in the run directory, the best by dev in its folder `best`.
 
     Args:
-        folder: the run's folder.
+        run: the run directory.
         model: built, so that its variables exist.
         optimizer: built, likewise.
         keep: how many of the newest to keep.
         scratch: where to write instead; for workers other than the first, since all must take part in saving.
     """
 
-    def __init__(self, folder: Path, model: Any, optimizer: Any, keep: int, scratch: Path | None = None) -> None:
+    def __init__(
+        self,
+        run: RunFolder,
+        model: Seq2SeqModel,
+        optimizer: keras.optimizers.Optimizer,
+        keep: int,
+        scratch: Path | None = None,
+    ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
         self._checkpoint = tf.train.Checkpoint(
             model=self._weights, optimizer=_by_path(optimizer.variables), step=self.step
         )
-        target = scratch or folder
-        self._newest = tf.train.CheckpointManager(
-            self._checkpoint, str(target), max_to_keep=keep, checkpoint_name=PREFIX
-        )
-        self._best = tf.train.CheckpointManager(
-            self._checkpoint, str(target / BEST), max_to_keep=1, checkpoint_name=PREFIX
-        )
-        self._folder = folder
-        self._best_file = target / BEST / "best.json"
-        shared = folder / BEST / "best.json"
-        self._best_figures: dict[str, float] = json.loads(shared.read_text()) if shared.exists() else {}
+        self._run = run
+        self._target = RunFolder(scratch) if scratch else run
+        self._newest = _manager(self._checkpoint, self._target.path, keep)
+        self._best_manager = _manager(self._checkpoint, self._target.best_folder, 1)
+        self._best = run.best()
         self._saved_step = -1
 
     def restore(self) -> int:
-        """Goes back to the newest checkpoint, and returns its step; 0 where there is none.
+        """Restores the newest checkpoint, and returns its step; 0 if there is none.
 
         Raises:
             ValueError: the checkpoint is damaged or does not fit the model.
         """
-        paths = list_checkpoints(self._folder)
+        paths = self._run.checkpoints()
         if not paths:
             return 0
         _restore(self._checkpoint, self._weights, paths[-1], everything=True)
@@ -71,52 +70,20 @@ class Checkpoints:
             self._newest.save(checkpoint_number=step)
             self._saved_step = step
 
-    def best(self) -> dict[str, float]:
-        """The figures of the best checkpoint; empty where there is none yet."""
-        return self._best_figures
+    @property
+    def best(self) -> BestCheckpoint | None:
+        """The best checkpoint; None if there is none yet."""
+        return self._best
 
-    def save_best(self, step: int, figures: dict[str, float]) -> None:
-        """Writes the best checkpoint anew, with its figures."""
-        self.step.assign(step)
-        self._best.save(checkpoint_number=step)
-        self._best_figures = {"step": step, **figures}
-        write_text(self._best_file, json.dumps(self._best_figures, indent=2) + "\n")
-
-
-def list_checkpoints(folder: Path) -> list[str]:
-    """The checkpoints right in a folder, `folder/model.ckpt-N`, oldest first; none where there is no folder."""
-    found = []
-    for index in folder.glob(f"{PREFIX}-*.index"):
-        match = re.fullmatch(rf"{re.escape(PREFIX)}-(\d+)\.index", index.name)
-        if match:
-            found.append((int(match[1]), str(index.with_suffix(""))))
-    return [path for _, path in sorted(found)]
+    def save_best(self, best: BestCheckpoint) -> None:
+        """Writes the best checkpoint anew, with its metrics."""
+        self.step.assign(best.step)
+        self._best_manager.save(checkpoint_number=best.step)
+        self._best = best
+        self._target.write_best(best)
 
 
-def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
-    """The checkpoint to use: `path`, or the newest in `run`.
-
-    Args:
-        run: a run's folder.
-        path: a checkpoint (RUN/model.ckpt-N), a folder of checkpoints, either also as seen from `run`, or None.
-
-    Raises:
-        FileNotFoundError: there is none.
-    """
-    named = Path(str(path).removesuffix(".index")).expanduser() if path else run
-    for where in (named, run / named):
-        if Path(f"{where}.index").exists():
-            return str(where)
-        if found := list_checkpoints(where):
-            return found[-1]
-    others = ", ".join(Path(other).name for other in list_checkpoints(run))
-    raise FileNotFoundError(
-        f"There is no checkpoint at {named}. Expected {PREFIX}-N.index and its data file, as t2t-trainer writes "
-        f"them. {f'{run} has {others}.' if others else 'Train first, or name another.'}"
-    )
-
-
-def restore_weights(model: Any, path: str) -> None:
+def restore_weights(model: Seq2SeqModel, path: str) -> None:
     """Gives a built model the weights of a checkpoint.
 
     Raises:
@@ -126,7 +93,7 @@ def restore_weights(model: Any, path: str) -> None:
     _restore(tf.train.Checkpoint(model=weights), weights, path, everything=False)
 
 
-def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
+def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
     """Writes a checkpoint whose weights are the mean of others' (the paper averages the last 5, or 20).
 
     Args:
@@ -137,7 +104,7 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
     Returns:
         The path of the new checkpoint, `target/model.ckpt-N`, N the last of the steps averaged.
     """
-    sums = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
+    sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
     for path in paths:
         restore_weights(model, path)
         for total, variable in zip(sums, model.trainable_variables, strict=True):
@@ -147,7 +114,7 @@ def average_checkpoints(model: Any, paths: Sequence[str], target: Path) -> str:
     return save_weights(model, target, step_of(paths[-1]), keep=1)
 
 
-def save_weights(model: Any, folder: Path, step: int, keep: int | None = None) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int, keep: int | None = None) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of weights alone, and returns its path.
 
     Args:
@@ -158,17 +125,14 @@ def save_weights(model: Any, folder: Path, step: int, keep: int | None = None) -
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = tf.train.Checkpoint(model=_by_path(model.trainable_variables))
-    manager = tf.train.CheckpointManager(weights, str(folder), max_to_keep=keep, checkpoint_name=PREFIX)
-    return manager.save(checkpoint_number=step)
+    return _manager(weights, folder, keep).save(checkpoint_number=step)
 
 
-def step_of(path: str) -> int:
-    """The N of `model.ckpt-N`; 0 where the name has none."""
-    match = re.search(r"-(\d+)$", path)
-    return int(match[1]) if match else 0
+def _manager(checkpoint: tf.train.Checkpoint, folder: Path, keep: int | None) -> tf.train.CheckpointManager:
+    return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep, checkpoint_name=CHECKPOINT_PREFIX)
 
 
-def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
+def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
 
     Named one by one because tf.train.Checkpoint finds no variables below a Keras 3 model by itself, and says nothing.
@@ -179,14 +143,14 @@ def _by_path(variables: Sequence[Any]) -> dict[str, tf.Variable]:
 def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
     try:
         _check_weights(weights, path)
-        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name besides
+        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name as well
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
     except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
         reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to go on from "
+            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to resume from "
             "the one before."
         ) from error
 

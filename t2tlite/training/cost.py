@@ -21,7 +21,7 @@ class Cost:
     memory_bytes: int  # of training, estimated
 
 
-def estimate(hparams: HParams, vocab_size: int, source_length: float, target_length: float) -> Cost:
+def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]) -> Cost:
     """What a model costs to train on pairs of a given length.
 
     A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times. Every pair
@@ -30,42 +30,41 @@ def estimate(hparams: HParams, vocab_size: int, source_length: float, target_len
 
     Args:
         hparams: of the model and its training.
-        vocab_size: tokens of the vocabulary that source and target share, padding and end mark included.
-        source_length: mean tokens of a training pair's source, end mark included.
-        target_length: mean tokens of its target, likewise.
+        vocabulary_sizes: numbers of ids of source and target, padding and EOS included.
+        lengths: mean tokens of a training pair's source and target, EOS included.
 
     Raises:
         ValueError: a size that is not above zero.
 
     Example:
-        >>> estimate(HParams(), 37_000, 30, 30).parameters
+        >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
         63045632
     """
-    sizes = {"vocab_size": vocab_size, "source_length": source_length, "target_length": target_length}
-    for name, size in sizes.items():
+    names = ("source vocabulary size", "target vocabulary size", "source length", "target length")
+    for name, size in zip(names, (*vocabulary_sizes, *lengths), strict=True):
         if not size > 0:
-            raise ValueError(f"{name} must be above zero. Received: {size}.")
-    pairs = hparams.batch_size / max(source_length, target_length)  # in a micro-batch
-    flops = training_flops(hparams, vocab_size, source_length, target_length)
+            raise ValueError(f"The {name} must be above zero. Received: {size}.")
+    pairs = hparams.batch_size / max(lengths)  # in a micro-batch
     return Cost(
-        parameters=sum(parameter_counts(hparams, vocab_size).values()),
-        flops_per_step=flops * pairs * hparams.accumulate_steps,
-        memory_bytes=round(sum(memory_parts(hparams, vocab_size, source_length, target_length).values())),
+        parameters=sum(parameter_counts(hparams, *vocabulary_sizes).values()),
+        flops_per_step=training_flops(hparams, vocabulary_sizes[1], *lengths) * pairs * hparams.accumulate_steps,
+        memory_bytes=round(sum(memory_parts(hparams, vocabulary_sizes, lengths).values())),
     )
 
 
-def parameter_counts(hparams: HParams, vocab_size: int) -> dict[str, int]:
+def parameter_counts(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> dict[str, int]:
     """Weights by part of the model; their sum is what the built model's `count_params()` gives."""
     d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
     encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
-    matrices = 1 if hparams.shared_embedding_and_softmax_weights else 3  # source, target and softmax
-    tables = 2 if hparams.pos == "emb" else 0  # source and target
+    rows = source_vocab_size + 2 * target_vocab_size  # the matrices of source, target and softmax
+    if hparams.shared_embedding_and_softmax_weights:
+        rows = target_vocab_size
     attention = d * k + d * k + d * u + u * d  # W^Q, W^K, W^V, W^O; no biases
     feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
     norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)  # one a sublayer, and one after each stack
     return {
-        "embedding": matrices * vocab_size * d,
-        "positions": tables * hparams.max_length * d,
+        "embedding": rows * d,
+        "positions": 2 * (hparams.max_positions or 0) * d,  # learned: of source and target
         "target space": d if hparams.use_target_space_embedding else 0,
         "attention": (encoder + 2 * decoder) * attention,
         "feed-forward": (encoder + decoder) * feed_forward,
@@ -73,10 +72,12 @@ def parameter_counts(hparams: HParams, vocab_size: int) -> dict[str, int]:
     }
 
 
-def forward_flops(hparams: HParams, vocab_size: int, source_length: float, target_length: float) -> dict[str, float]:
+def forward_flops(
+    hparams: HParams, target_vocab_size: int, source_length: float, target_length: float
+) -> dict[str, float]:
     """Floating-point operations of one pair, forward, by part of the model.
 
-    Matrix products alone count, a multiplication and an addition each. Looking up embeddings is free. What is done
+    Only matrix products count, a multiplication and an addition each. Looking up embeddings is free. What is done
     element by element (biases, normalisation, softmax, residual sums) is left out: for the base model 0.2% more, by
     TensorFlow's profiler. Masked scores count, since they are computed: the decoder attends from all T positions to
     all T.
@@ -95,31 +96,31 @@ def forward_flops(hparams: HParams, vocab_size: int, source_length: float, targe
         "attention projections": encoder * projections(s, s) + decoder * (projections(t, t) + projections(t, s)),
         "attention": encoder * scores(s, s) + decoder * (scores(t, t) + scores(t, s)),
         "feed-forward": 2 * (encoder * s + decoder * t) * (d * f + f * d),
-        "softmax": 2 * t * d * vocab_size,
+        "softmax": 2 * t * d * target_vocab_size,
     }
 
 
-def training_flops(hparams: HParams, vocab_size: int, source_length: float, target_length: float) -> float:
+def training_flops(hparams: HParams, target_vocab_size: int, source_length: float, target_length: float) -> float:
     """Floating-point operations to train on one pair: the backward pass multiplies twice for each product forward.
 
     The optimizer's own work, some ten operations a weight and step, is left out.
     """
-    return 3.0 * sum(forward_flops(hparams, vocab_size, source_length, target_length).values())
+    return 3.0 * sum(forward_flops(hparams, target_vocab_size, source_length, target_length).values())
 
 
-def memory_parts(hparams: HParams, vocab_size: int, source_length: float, target_length: float) -> dict[str, float]:
+def memory_parts(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]) -> dict[str, float]:
     """Bytes that training holds at its peak, by part: an estimate.
 
     Counted are weights, gradients (twice where micro-batches are summed) and Adam's two moments, all float32; with
     mixed precision a copy of the weights in 16 bits; and what a micro-batch of mean length keeps for the backward
     pass. Not counted are TensorFlow itself, working space inside operations, and what the allocator wastes. A batch
-    of long sentences has as many tokens as others but more attention weights. On a processor, models of 3 layers, 256
-    and 512 wide, took from 0.98 to 1.2 times the estimate, TensorFlow itself left out.
+    of long sentences has as many tokens as others but more attention weights. On a CPU, models of 3 layers, 256 and
+    512 wide, took from 0.98 to 1.2 times the estimate, TensorFlow itself left out.
     """
-    parameters = sum(parameter_counts(hparams, vocab_size).values())
+    parameters = sum(parameter_counts(hparams, *vocabulary_sizes).values())
     mixed = hparams.dtype_policy != "float32"
-    pairs = hparams.batch_size / max(source_length, target_length)
-    kept = pairs * _activations(hparams, source_length, target_length)
+    pairs = hparams.batch_size / max(lengths)
+    kept = pairs * _activations(hparams, *lengths)
     return {
         "weights": parameters * FLOAT32_BYTES,
         "cast weights": parameters * FLOAT32_BYTES / 2 if mixed else 0,
@@ -127,7 +128,7 @@ def memory_parts(hparams: HParams, vocab_size: int, source_length: float, target
         "Adam's moments": 2 * parameters * FLOAT32_BYTES,
         "activations": kept * FLOAT32_BYTES / (2 if mixed else 1),
         # float32 whatever the policy: logits, softmax less the target, and the gradient made of it
-        "logits": 3 * pairs * target_length * vocab_size * FLOAT32_BYTES,
+        "logits": 3 * pairs * lengths[1] * vocabulary_sizes[1] * FLOAT32_BYTES,
     }
 
 

@@ -1,4 +1,4 @@
-"""What a run shows while it trains: a progress bar, TensorBoard events, and a stop when the loss is no number."""
+"""What a run shows while it trains: a progress bar and TensorBoard events; and a stop when the loss is not finite."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import math
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import keras
 import tensorflow as tf
 from tqdm import tqdm
 
-from t2tlite.evaluation.outputs import OutputScore
-from t2tlite.training.evaluate import Evaluation
+from t2tlite.tasks.task import Score
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
-REPORT_SECONDS_IN_FILES = 30.0  # how often they are shown where stderr is no terminal but a file
+REPORT_SECONDS_IN_FILES = 30.0  # how often they are shown if stderr is a file and not a terminal
 
 
 def report(line: str) -> None:
@@ -37,7 +38,7 @@ class Progress:
         stop: steps to be done in all.
     """
 
-    def __init__(self, folder: Path, optimizer: Any, start: int, stop: int) -> None:
+    def __init__(self, folder: Path, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
         self._optimizer = optimizer
         self._events = tf.summary.create_file_writer(str(folder))
         self._terminal = sys.stderr.isatty()
@@ -55,14 +56,14 @@ class Progress:
         self._events.close()
 
     def step(self, step: int, result: StepResult) -> None:
-        """Notes that update number `step`, counted from 0, has been made."""
+        """Records the result of update number `step`, counted from 0."""
         self._results.append((step, result))
         self._bar.update(1)
         if time.monotonic() - self._since > REPORT_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        """Reads back what has not been, shows it and writes it to the events.
+        """Reads back the results since the last call, shows them and writes them to the events.
 
         Raises:
             FloatingPointError: a loss is infinite or not a number.
@@ -95,27 +96,22 @@ class Progress:
             tf.summary.scalar("train/padding_waste", waste, step=step + 1)
         self._since = time.monotonic()
 
-    def samples(self, step: int, rows: list[tuple[str, str, str]]) -> None:
-        """Notes (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
+    def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
+        """Records (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
         table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
         with self._events.as_default():
             tf.summary.text("samples", table, step=step)
 
-    def evaluated(self, step: int, evaluation: Evaluation, score: OutputScore | None, better: bool) -> None:
+    def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
-        line = f"step {step:,}: dev loss {evaluation.loss:.4f}, perplexity {evaluation.perplexity:.3f}, "
-        line += f"accuracy {evaluation.accuracy:.4f}"
-        if score is not None:
-            line += f", {score}"
-        report(line + (" (best so far)" if better else ""))
+        scored = "" if score is None else f", {score}"
+        report(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
+        metrics = evaluation.metrics | ({} if score is None else {score.name.lower(): score.value})
         with self._events.as_default():
-            tf.summary.scalar("dev/loss", evaluation.loss, step=step)
-            tf.summary.scalar("dev/perplexity", evaluation.perplexity, step=step)
-            tf.summary.scalar("dev/accuracy", evaluation.accuracy, step=step)
-            if score is not None:
-                tf.summary.scalar(f"dev/{score.name.lower()}", score.value, step=step)
+            for name, value in metrics.items():
+                tf.summary.scalar(f"dev/{name}", value, step=step)
         self._events.flush()
-        self._since = time.monotonic()  # the evaluation's time does not count as training
+        self._since = time.monotonic()  # evaluation is not counted as training time
 
 
 def _as_markdown(text: str) -> str:

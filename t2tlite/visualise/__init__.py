@@ -1,6 +1,4 @@
-"""Pictures and pages of what a model does.
-
-Attention, from Python; t2t-attention does the same from the command line:
+"""Pictures and pages of a model's attention, from Python; t2t-attention makes them from the command line.
 
     import t2tlite
     from t2tlite import visualise

@@ -1,48 +1,50 @@
 """The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
 
-Which piece a position shows: the decoder reads its target shifted right by one, so at position t it reads piece t - 1
-(nothing at the first, shown as <start>) and predicts piece t. Where the decoder asks (a query), a position is called
-by what it predicts; where it is asked (a key), by what it read. So in cross-attention a row shows what the model
-looked at to produce that very piece, and in the decoder's self-attention no piece looks at itself.
+The label of a position: the decoder reads its target shifted right by one, so at position t it reads piece t - 1
+(nothing at the first, shown as <start>) and predicts piece t. As a query, a decoder position is labelled with the
+piece that it predicts; as a key, with the piece that it read. So in cross-attention a row shows what the model attended
+to when it produced that piece, and in the decoder's self-attention no piece attends to itself.
 """
 
-# S source pieces, T target pieces, both with the end mark; H heads
+# S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 import unicodedata
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 KINDS = ("encoder", "decoder", "cross")
 TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
 NOTES = {
-    "encoder": "From each source token to the source tokens it looks at.",
+    "encoder": "From each source token to the source tokens it attends to.",
     "decoder": "From each target token, at the position that predicts it, to the tokens read so far. The decoder reads "
-    "the target shifted right by one, <start> first, so no token looks at itself.",
-    "cross": "From each target token, at the position that predicts it, to the source tokens it looks at.",
+    "the target shifted right by one, <start> first, so no token attends to itself.",
+    "cross": "From each target token, at the position that predicts it, to the source tokens it attends to.",
 }
 START = "<start>"  # what the decoder reads at its first position: a vector of zeros
-SPACE = "▁"  # SentencePiece's mark of a space
+SPACE = "▁"  # how SentencePiece writes a space
 
 BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
-MARK_PIECE = re.compile(r"</?\w+>")  # such as </s>: no text
+SPECIAL_PIECE = re.compile(r"</?\w+>")  # such as </s>: no text
 DIRECTION_CONTROLS = set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Attention:
-    """What every head of every layer looked at in one sentence pair.
+    """The attention weights of every head of every layer for one sentence pair.
 
     Each array has its queries along the second axis and its keys along the third; each row sums to 1. A notebook
     shows it as the page of attention_page.py.
 
     Attributes:
-        source_pieces: S pieces, the end mark last.
-        target_pieces: T pieces, the end mark last.
+        source_pieces: S pieces, EOS last.
+        target_pieces: T pieces, EOS last.
         encoder: for each encoder layer float32 [H, S, S].
         decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
         cross: for each decoder layer float32 [H, T, S].
@@ -68,7 +70,7 @@ class Attention:
                 if weights.ndim != 3 or weights.shape[1:] != wanted:
                     raise ValueError(
                         f"Weights must be [heads, queries, keys], here [heads, {wanted[0]}, {wanted[1]}]. Received: "
-                        f"{list(weights.shape)} for {kind}, layer {number}. Give the pieces with their end marks."
+                        f"{list(weights.shape)} for {kind}, layer {number}. Give the pieces with EOS."
                     )
 
     def layers(self, kind: str) -> list[np.ndarray]:
@@ -76,12 +78,18 @@ class Attention:
         return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
 
     def queries(self, kind: str) -> list[str]:
-        """The pieces that look, by their rows; a target piece stands at the position that predicts it."""
+        """The pieces of the rows; a target piece is at the position that predicts it."""
         return self.source_pieces if kind == "encoder" else self.target_pieces
 
     def keys(self, kind: str) -> list[str]:
-        """The pieces looked at, by their columns; in the decoder what each position read, <start> first."""
+        """The pieces of the columns; in the decoder what each position read, <start> first."""
         return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
+
+    def file_name(self, word: str | None = None) -> str:
+        """The first words of the source and a digest: a file name for each sentence pair and word, without ending."""
+        digest = hashlib.sha256(repr((self.source, self.target, word)).encode("utf-8")).hexdigest()[:6]
+        words = "-".join(re.findall(r"\w+", self.source.lower()))[:40].strip("-") or "sentence"
+        return f"{words}-{digest}"
 
     def _repr_html_(self) -> str:
         from t2tlite.visualise.attention_page import notebook_frame
@@ -89,54 +97,71 @@ class Attention:
         return notebook_frame(self)
 
 
-def check_kinds(kinds: Sequence[str]) -> None:
-    """Raises ValueError for a kind that is none."""
-    for kind in kinds:
-        if kind not in KINDS:
-            raise ValueError(f"A kind of attention must be one of {', '.join(KINDS)}. Received: {kind!r}.")
-    if not kinds:
-        raise ValueError(f"At least one kind of attention is required: {', '.join(KINDS)}. Received: none.")
+class Layer(NamedTuple):
+    """One kind of attention in one layer."""
+
+    kind: str
+    title: str
+    weights: np.ndarray  # [H, queries, keys]
+    queries: list[str]
+    keys: list[str]
 
 
-def default_layer(attention: Attention, kind: str) -> int:
-    """The last layer but one, as in the paper's Figures 3 to 5 (layer 5 of 6); the first where there are two or one."""
-    return max(1, len(attention.layers(kind)) - 1)
+def select(
+    attention: Attention, kinds: Sequence[str], layers: Sequence[int] | None = None, heads: Sequence[int] | None = None
+) -> tuple[list[Layer], list[int]]:
+    """What to show: each kind in each of its layers, and the heads.
 
-
-def check_layers(attention: Attention, kind: str, layers: Sequence[int]) -> None:
-    """Raises ValueError for a layer, counted from 1, that the model does not have."""
-    count = len(attention.layers(kind))
-    stack = "encoder" if kind == "encoder" else "decoder"
-    for layer in layers:
-        if not 1 <= layer <= count:
-            raise ValueError(
-                f"A layer of the {stack} must be from 1 to {count}. Received: {layer}, for the kind {kind}. "
-                "Choose another layer, or other kinds."
-            )
-
-
-def check_heads(attention: Attention, kind: str, heads: Sequence[int] | None) -> list[int]:
-    """The heads, all of them for None.
+    Args:
+        attention: of a sentence pair.
+        kinds: of attention.
+        layers: counted from 1; by default `default_layer` of each kind.
+        heads: counted from 1; by default all.
 
     Raises:
-        ValueError: a head, counted from 1, that the model does not have.
+        ValueError: a kind, layer or head that the model does not have.
     """
-    count = len(attention.layers(kind)[0])
+    check_kinds(kinds)
+    found = []
+    for kind in kinds:
+        weights = attention.layers(kind)
+        for layer in layers or [default_layer(attention, kind)]:
+            if not 1 <= layer <= len(weights):
+                raise ValueError(
+                    f"A layer of the {'encoder' if kind == 'encoder' else 'decoder'} must be from 1 to {len(weights)}. "
+                    f"Received: {layer}, for the kind {kind}. Choose another layer, or other kinds."
+                )
+            title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
+            found.append(Layer(kind, title, weights[layer - 1], attention.queries(kind), attention.keys(kind)))
+    count = len(found[0].weights)
     for head in heads or []:
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
-    return list(heads or range(1, count + 1))
+    return found, list(heads or range(1, count + 1))
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raises ValueError for an unknown kind of attention, or none."""
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        received = repr(unknown[0]) if unknown else "none"
+        raise ValueError(f"A kind of attention must be one of {', '.join(KINDS)}. Received: {received}.")
+
+
+def default_layer(attention: Attention, kind: str) -> int:
+    """The last layer but one, as in the paper's Figures 3 to 5 (layer 5 of 6); the first if there are one or two."""
+    return max(1, len(attention.layers(kind)) - 1)
 
 
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
-    """Where a word stands, as the positions of its pieces; its first place if it has several.
+    """The positions of a word's pieces; of its first occurrence if there are several.
 
-    Whole words count first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece can
-    be given as it is, such as `</s>`.
+    Whole words are found first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece
+    can be given as it is, such as `</s>`.
 
     Args:
-        pieces: of a sentence, `▁` for spaces and `<0x0A>` for bytes.
-        word: text without leading or trailing spaces; several words are fine.
+        pieces: of a sentence, with `▁` for spaces and `<0x0A>` for bytes.
+        word: text without leading or trailing spaces, one word or several.
 
     Returns:
         Positions, counted from 0.
@@ -155,14 +180,14 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
                 return sorted(set(owner[start:end]))
         if word in pieces:
             return [list(pieces).index(word)]
-    told = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    shown = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
     raise ValueError(
-        f"The word must be in the sentence. Received: {word!r}, and the sentence {told!r}. Choose a word of it."
+        f"The word must be in the sentence. Received: {word!r}, and the sentence {shown!r}. Choose a word of it."
     )
 
 
 def kinds_with(attention: Attention, word: str) -> list[str]:
-    """The kinds of attention in which a word looks at something: source words in the encoder, target words elsewhere.
+    """The kinds of attention in which a word is a query: source words in the encoder, target words in the decoder.
 
     Raises:
         ValueError: neither sentence holds it.
@@ -183,10 +208,10 @@ def kinds_with(attention: Attention, word: str) -> list[str]:
 
 
 def _piece_bytes(piece: str) -> bytes:
-    """The text of a piece in UTF-8; none for a mark such as `</s>`."""
+    """The text of a piece in UTF-8; empty for a special piece such as `</s>`."""
     if found := BYTE_PIECE.fullmatch(piece):
         return bytes([int(found[1], 16)])
-    return b"" if MARK_PIECE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
+    return b"" if SPECIAL_PIECE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
 
 
 def printable(piece: str) -> str:

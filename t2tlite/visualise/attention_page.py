@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from t2tlite.data.atomic_file import write_text
+from t2tlite.files.atomic_file import write_text
 from t2tlite.visualise.attention import (
     KINDS,
     NOTES,
     TITLES,
     Attention,
-    check_heads,
     check_kinds,
-    check_layers,
     default_layer,
     printable,
+    select,
 )
 
 MAX_WEIGHTS = 20_000_000  # in one page: 53 MB, about what a browser opens without trouble
-SCALE = 65535  # a weight is kept in 16 bits, to 0.00001
+SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
 def page(
@@ -36,19 +35,19 @@ def page(
     layers: Sequence[int] | None = None,
     heads: Sequence[int] | None = None,
 ) -> str:
-    """A page on which kind, layer and heads can be chosen, and a word be pointed at to see its weights alone.
+    """A page on which kind, layer and heads can be chosen, and the weights of one word seen by pointing at it.
 
     Args:
         attention: what to show.
         kinds: of attention, the first of which the page opens with.
-        layers: counted from 1; by default all, and the page opens with the last but one.
+        layers: counted from 1; by default all. The page opens with the last but one.
         heads: counted from 1; by default all.
 
     Returns:
         The page, with style, script and data in it.
 
     Raises:
-        ValueError: an unknown kind, layer or head, or more weights than a browser can take.
+        ValueError: as `select`, or there are more weights than a browser can take.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
@@ -65,10 +64,10 @@ def page(
 
 
 def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
-    """Writes `page(attention, **chosen)` to a file, and makes the folder it lies in.
+    """Writes `page(attention, **chosen)` to a file, and makes its folder.
 
     Raises:
-        ValueError: as `attention_page`.
+        ValueError: as `page`.
         OSError: the file cannot be written.
     """
     write_text(Path(path), page(attention, **chosen))
@@ -83,11 +82,10 @@ def notebook_frame(attention: Attention) -> str:
 def _kind_data(
     attention: Attention, kind: str, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> dict[str, Any]:
-    """What the script needs to know of a kind of attention."""
+    """What the page's script is given of a kind of attention."""
     weights = attention.layers(kind)
-    chosen = list(layers or range(1, len(weights) + 1))
-    check_layers(attention, kind, chosen)
-    shown_heads = check_heads(attention, kind, heads)
+    numbers = list(layers or range(1, len(weights) + 1))
+    chosen, shown_heads = select(attention, [kind], numbers, heads)
     rows = [head - 1 for head in shown_heads]
     first = default_layer(attention, kind)
     return {
@@ -97,9 +95,12 @@ def _kind_data(
         "queries": [printable(piece) for piece in attention.queries(kind)],
         "keys": [printable(piece) for piece in attention.keys(kind)],
         "layerCount": len(weights),
-        "openLayer": first if first in chosen else chosen[0],
+        "openLayer": first if first in numbers else numbers[0],
         "heads": shown_heads,
-        "layers": [{"number": layer, "weights": _packed(weights[layer - 1][rows])} for layer in chosen],
+        "layers": [
+            {"number": number, "weights": _packed(layer.weights[rows])}
+            for number, layer in zip(numbers, chosen, strict=True)
+        ],
     }
 
 

@@ -1,0 +1,96 @@
+"""The vocabulary of a problem's data: the given one, or one learned from a sample of the training text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from t2tlite.data.problem import Problem
+from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+from t2tlite.vocabularies.subword_builder import build_subwords
+
+SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
+LONGEST_TEXT = 10_000  # characters kept of one text
+PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair besides their characters
+
+
+class TextSample:
+    """A uniform sample of training pairs, bounded in memory and the same for the same pairs.
+
+    Each pair draws a random number below 1 and is kept while this number is below a threshold. Whenever the sample
+    exceeds its limit, the threshold is halved and the pairs above it are removed.
+    """
+
+    def __init__(self, limit: int = SAMPLE_CHARACTERS):
+        """An empty sample of at most `limit` characters, counting PAIR_OVERHEAD in addition for each pair."""
+        self._limit = limit
+        self._random = random.Random(1)
+        self._threshold = 1.0
+        self._size = 0
+        self._pairs: list[tuple[float, str, str]] = []  # (random number, source, target)
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def add(self, source: str, target: str) -> None:
+        """Offers a pair to the sample."""
+        drawn = self._random.random()
+        if drawn >= self._threshold:
+            return
+        pair = drawn, source[:LONGEST_TEXT], target[:LONGEST_TEXT]
+        self._pairs.append(pair)
+        self._size += _size(pair)
+        while self._size > self._limit and len(self._pairs) > 1:
+            self._threshold /= 2
+            self._pairs = [pair for pair in self._pairs if pair[0] < self._threshold]
+            self._size = sum(map(_size, self._pairs))
+
+    def sentences(self) -> Iterator[str]:
+        """Every text of the sample: of each pair the source, then the target."""
+        for _, source, target in self._pairs:
+            yield source
+            yield target
+
+    def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = ()) -> None:
+        """Learns a vocabulary shared by source and target, and writes it to `path`.
+
+        Args:
+            vocab_size: number of pieces; about as many if `path` ends in .subwords.
+            path: the vocabulary file, whose ending determines its type.
+            symbols: strings that are one piece wherever a word begins with one. A .subwords vocabulary has none of
+                them, since it never separates a bracket from a word.
+
+        Raises:
+            ValueError: `vocab_size` does not suit the text.
+        """
+        if vocabulary_type(path) == "subwords":
+            build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
+        else:
+            train_sentencepiece(self.sentences(), vocab_size, path, symbols)
+
+
+def check_vocabulary_options(problem: Problem) -> None:
+    """Raises ValueError or FileNotFoundError if `vocab_type` or `vocab_file` is wrong or a vocabulary is damaged."""
+    if problem.vocab_type not in ENDINGS:
+        raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
+    if isinstance(problem.vocab_file, str) or len(problem.vocab_file) > 2:
+        raise ValueError(
+            "vocab_file must be one vocabulary for source and target, or one for each. Received: "
+            f"{problem.vocab_file!r}."
+        )
+    for name in problem.vocab_file:
+        open_encoder(Path(name).expanduser())
+
+
+def vocabulary_names(problem: Problem) -> list[str]:
+    """The names of the vocabulary files in a problem's data: one, or the source's and the target's."""
+    endings = [Path(name).suffix for name in problem.vocab_file] or [ENDINGS[problem.vocab_type]]
+    if len(endings) == 1:
+        return [f"vocab{endings[0]}"]
+    return [f"vocab.{side}{ending}" for side, ending in zip(("source", "target"), endings, strict=True)]
+
+
+def _size(pair: tuple[float, str, str]) -> int:
+    return len(pair[1]) + len(pair[2]) + PAIR_OVERHEAD

@@ -1,0 +1,186 @@
+"""What the data of a problem was made from, and what it contains: the content of `manifest.json`.
+
+A data directory has a `Manifest`, written when the data is complete. A run directory has a `RunManifest`: the
+manifest of its data, the direction, and where the data was. Source and target of a reversed problem (NAME_rev) are
+swapped by RunManifest and nowhere else.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from t2tlite.files.records import read_record
+from t2tlite.vocabularies.encoders import VocabularyEntry
+
+MANIFEST = "manifest.json"
+FORMAT = 1  # of the manifest and the shards; data of another format must be made again
+
+
+@dataclasses.dataclass(frozen=True)
+class FileEntry:
+    """A raw file that data was made from."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class ShardEntry:
+    """A token shard."""
+
+    file: str
+    pairs: int
+    bytes: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True)
+class SplitEntry:
+    """What a split contains. Lengths are in tokens, EOS included."""
+
+    pairs: int
+    source_tokens: int
+    target_tokens: int
+    longest_source: int
+    longest_target: int
+    dropped: dict[str, int]  # reason -> pairs left out
+    shards: tuple[ShardEntry, ...]
+
+    def __add__(self, other: SplitEntry) -> SplitEntry:
+        """Both splits together, the shards of `other` last."""
+        return SplitEntry(
+            pairs=self.pairs + other.pairs,
+            source_tokens=self.source_tokens + other.source_tokens,
+            target_tokens=self.target_tokens + other.target_tokens,
+            longest_source=max(self.longest_source, other.longest_source),
+            longest_target=max(self.longest_target, other.longest_target),
+            dropped={reason: count + other.dropped.get(reason, 0) for reason, count in self.dropped.items()},
+            shards=self.shards + other.shards,
+        )
+
+    def reversed(self) -> SplitEntry:
+        """The same split with source and target swapped."""
+        return dataclasses.replace(
+            self,
+            source_tokens=self.target_tokens,
+            target_tokens=self.source_tokens,
+            longest_source=self.longest_target,
+            longest_target=self.longest_source,
+        )
+
+    @property
+    def mean_lengths(self) -> tuple[float, float]:
+        """The mean lengths of sources and targets, in tokens."""
+        return self.source_tokens / self.pairs, self.target_tokens / self.pairs
+
+
+@dataclasses.dataclass(frozen=True)
+class Languages:
+    """Language codes; "" if the problem does not name its language."""
+
+    source: str = ""
+    target: str = ""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Manifest:
+    """The manifest of a data directory, unreversed."""
+
+    format: int
+    problem: str  # the registered name, without _rev
+    task: str = "translation"  # the name of a task (t2tlite/tasks)
+    t2tlite: str = "of a version not recorded"  # the version that made the data
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the problem
+    languages: Languages = Languages()
+    decode_defaults: dict[str, Any]  # fields of DecodeHParams
+    vocabulary: VocabularyEntry  # of the source, and also of the target if there is no target_vocabulary
+    target_vocabulary: VocabularyEntry | None = None
+    splits: dict[str, SplitEntry]
+    made_from: tuple[FileEntry, ...] = ()
+
+    def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
+        """The entries of the vocabulary files: one, or the source's and the target's."""
+        return (self.vocabulary,) if self.target_vocabulary is None else (self.vocabulary, self.target_vocabulary)
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportedFrom:
+    """Where an imported run was trained."""
+
+    program: str
+    folder: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunManifest(Manifest):
+    """The manifest of a run: its data in the run's direction."""
+
+    reverse: bool  # source and target are swapped relative to the files
+    data_dir: str  # where the data was during training; "" for an imported run
+    imported_from: ImportedFrom | None = None
+    target_space: int | None = None  # for an imported run: the row of the target space embedding that was imported
+
+    @classmethod
+    def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
+        """The manifest of a run on the data of `manifest` in `data_dir`."""
+        fields = {field.name: getattr(manifest, field.name) for field in dataclasses.fields(Manifest)}
+        if reverse:  # a reversed parsing problem translates sequences of brackets to sentences
+            fields["task"] = "translation"
+        return cls(**fields, reverse=reverse, data_dir=str(data_dir.resolve()))
+
+    @property
+    def name(self) -> str:
+        """The problem's name, with `_rev` if it is reversed."""
+        return self.problem + ("_rev" if self.reverse else "")
+
+    @property
+    def vocabularies(self) -> tuple[VocabularyEntry, VocabularyEntry]:
+        """The entries of source and target; twice the same if they share a vocabulary."""
+        first, last = self.vocabulary_entries()[0], self.vocabulary_entries()[-1]
+        return (last, first) if self.reverse else (first, last)
+
+    @property
+    def vocabulary_sizes(self) -> tuple[int, int]:
+        """The numbers of ids in the vocabularies of source and target."""
+        source, target = self.vocabularies
+        return source.size, target.size
+
+    @property
+    def vocabulary_sha256(self) -> str:
+        """Identifies the vocabularies by their content: one hash, or `SOURCE+TARGET`."""
+        return "+".join(dict.fromkeys(entry.sha256 for entry in self.vocabularies))
+
+    @property
+    def language_pair(self) -> tuple[str, str]:
+        """The language codes of source and target."""
+        pair = self.languages.source, self.languages.target
+        return pair[::-1] if self.reverse else pair
+
+    def split(self, name: str) -> SplitEntry:
+        """The entry of a split in the run's direction. Raises ValueError if there is no such split."""
+        if name not in self.splits:
+            raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {name!r}.")
+        return self.splits[name].reversed() if self.reverse else self.splits[name]
+
+    def same_vocabularies(self, other: RunManifest) -> bool:
+        """Whether source and target have the same vocabularies as in `other`, by content."""
+        return self.vocabulary_sha256 == other.vocabulary_sha256
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of a data directory.
+
+    Raises:
+        FileNotFoundError: there is no manifest.
+        ValueError: the manifest is damaged, or of another format.
+    """
+    path, advice = folder / MANIFEST, f"Delete {folder} and run t2t-datagen again."
+    found = read_record(path, dict[str, Any], advice).get("format", FORMAT)
+    if found != FORMAT:
+        raise ValueError(
+            f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. {advice}"
+        )
+    return read_record(path, Manifest, advice)

@@ -1,0 +1,176 @@
+"""Token ids in, token ids out: sorts sentences into batches and runs beam search, or scores given targets."""
+
+# B batch, S source length, T target length, M beam size, L most positions
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from t2tlite.config import DecodeHParams
+from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.tokens import EOS, PAD
+from t2tlite.types import Seq2SeqModel, Tensor
+
+LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
+BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
+
+
+class TokenHypothesis(NamedTuple):
+    """A hypothesis of beam search as token ids."""
+
+    ids: list[int]  # without the EOS
+    score: float  # log-probability / length penalty
+
+
+class Decoder:
+    """Decodes and scores token ids with a trained model.
+
+    Args:
+        model: with its weights.
+        options: how to decode.
+        jit_compile: compile the search with XLA, once for each padded shape; pays on GPUs.
+    """
+
+    def __init__(self, model: Seq2SeqModel, options: DecodeHParams, jit_compile: bool = False) -> None:
+        self.options = options
+        self._longest = model.max_positions or LONGEST_BUCKET
+        self._jit_compile = jit_compile
+        self._boundaries = bucket_boundaries(LONGEST_BUCKET)
+        alpha = options.alpha if options.beam_size > 1 or options.rules.penalise_greedy else 0.0
+
+        def search(inputs: Tensor, max_lengths: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
+            cache = model.start_decoding(inputs, options.beam_size, length)
+            return beam_search(
+                model.decode_step,
+                cache,
+                max_lengths=max_lengths,
+                beam_size=options.beam_size,
+                length=length,
+                alpha=alpha,
+                n_best=options.return_beams,
+                penalise_unfinished=options.rules.penalise_unfinished,
+            )
+
+        def log_probs(inputs: Tensor, targets: Tensor) -> Tensor:
+            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
+            return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)  # [B]
+
+        ids = tf.TensorSpec((None, None), tf.int32)
+        if jit_compile:  # static shapes: one program for each
+            self._search = tf.function(search, jit_compile=True)
+        else:
+            specs = (ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32))
+            self._search = tf.function(search, input_signature=specs)
+        self._log_probs = tf.function(log_probs, input_signature=(ids, ids))
+
+    def decode(
+        self,
+        sources: Sequence[Sequence[int]],
+        done: Callable[[int], object] = lambda count: None,
+        batches: Iterable[list[int]] | None = None,
+    ) -> list[list[TokenHypothesis]]:
+        """The best sequences for each source, in the order of the sources.
+
+        Args:
+            sources: token ids without EOS; an empty source gets one empty hypothesis.
+            done: called with the number of sentences after each batch, for a progress bar.
+            batches: indices of sources to decode together; by default of about equal length.
+
+        Returns:
+            For each source `return_beams` hypotheses or fewer, best first.
+
+        Raises:
+            ValueError: the memory does not suffice for one sentence.
+        """
+        empty = [TokenHypothesis([], 0.0)]
+        results: list[list[TokenHypothesis]] = [list(empty) for _ in sources]
+        for batch in batches or self._batches([len(source) for source in sources]):
+            batch = [i for i in batch if sources[i]]
+            if not batch:
+                continue
+            rows = [sources[i] for i in batch]
+            lengths = [len(row) for row in rows]
+            if self.options.rules.shared_length_limit:
+                lengths = [max(lengths)] * len(rows)
+            # the EOS is not counted in the source's length, but is one of the tokens decoded
+            max_lengths = np.array(lengths, np.int32) + self.options.extra_length + 1
+            for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths), strict=True):
+                results[at] = hypotheses
+            done(len(batch))
+        return results
+
+    def score(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[float]:
+        """The log-probability of each target, EOS included, given its source.
+
+        Args:
+            sources: token ids without EOS.
+            targets: likewise, as many.
+            done: called with the number of pairs after each batch.
+
+        Returns:
+            Natural logarithms, in the order of the pairs.
+        """
+        results = [0.0] * len(sources)
+        longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
+        for batch in self._batches(longest):
+            inputs, goals = (self._pad([side[i] for i in batch]) for side in (sources, targets))
+            for at, value in zip(batch, self._log_probs(inputs, goals).numpy(), strict=True):
+                results[at] = float(value)
+            done(len(batch))
+        return results
+
+    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
+        """Indices of sentences, the longest first: a lack of memory shows at once."""
+        order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
+        start = 0
+        while start < len(order):
+            tokens = self.options.batch_size or BATCH_TOKENS
+            rows = max(1, tokens // padded_length(lengths[order[start]] + 1, self._boundaries))
+            yield [int(i) for i in order[start : start + rows]]
+            start += rows
+
+    def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[TokenHypothesis]]:
+        inputs = self._pad(sources)
+        max_lengths = np.minimum(max_lengths, self._longest)
+        length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
+        try:
+            found = self._search(inputs, max_lengths, length if self._jit_compile else np.int32(length))
+        except tf.errors.ResourceExhaustedError:
+            if len(sources) == 1:
+                raise ValueError(
+                    f"The memory does not suffice to decode a sentence of {len(sources[0])} tokens with "
+                    f"beam_size={self.options.beam_size}. Split the sentence, or lower beam_size or extra_length."
+                ) from None
+            half = len(sources) // 2
+            parts = zip((sources[:half], sources[half:]), (max_lengths[:half], max_lengths[half:]), strict=True)
+            return [found for part, lengths in parts for found in self._decode_batch(part, lengths)]
+        ids, scores = (x.numpy()[:, : self.options.return_beams] for x in found)
+        return [
+            [TokenHypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]
+            for rows, values in zip(ids, scores, strict=True)
+        ]
+
+    def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
+        """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
+        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
+        block: np.ndarray = np.zeros((len(rows), width), np.int32)
+        for at, row in enumerate(rows):
+            block[at, : len(row)] = row
+            block[at, len(row)] = EOS
+        return block
+
+
+def _content(row: np.ndarray) -> list[int]:
+    ends = np.flatnonzero(row == EOS)
+    ids = row[: ends[0]] if len(ends) else row
+    return [int(i) for i in ids if i != PAD]

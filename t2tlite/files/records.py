@@ -1,0 +1,44 @@
+"""Typed records in JSON files: dataclasses that are validated when they are read."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from t2tlite.files.atomic_file import write_text
+
+R = TypeVar("R")
+
+
+def read_record(path: Path, kind: type[R], advice: str) -> R:
+    """The record in a JSON file. Fields that `kind` does not have are ignored, so that newer files can be read.
+
+    Args:
+        path: the file.
+        kind: a dataclass.
+        advice: what the user can do when the file is damaged, a sentence.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not JSON, or a field is missing or of the wrong type; the message names file and field.
+    """
+    content = path.read_bytes()
+    try:
+        return msgspec.json.decode(content, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. {advice}") from error
+
+
+def write_record(path: Path, record: Any) -> None:
+    """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
+    if not isinstance(record, dict):
+        record = dataclasses.asdict(record, dict_factory=_without_none)
+    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+def _without_none(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if value is not None}

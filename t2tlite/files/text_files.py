@@ -1,0 +1,175 @@
+"""Text files, one sentence a line: read line by line, and written atomically.
+
+A line ends at "\\n" and nowhere else. `str.splitlines` also breaks lines at U+2028, U+0085 or form feeds, and text mode
+at lone carriage returns. Web text contains many of them, and a single such break would pair every later line of a
+parallel corpus with the wrong translation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import io
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from t2tlite.files.atomic_file import atomic_file
+
+GZIP_MAGIC = b"\x1f\x8b"
+
+
+def check_file(path: str | Path) -> Path:
+    """The path, after checking that it is a file. Raises FileNotFoundError if it is not."""
+    path = Path(path)
+    if path.is_dir() or not path.exists():
+        raise FileNotFoundError(
+            f"A text file is required. Received: {path}, which {'is a folder' if path.is_dir() else 'does not exist'}. "
+            f"Relative names start from the current folder, {Path.cwd()}."
+        )
+    return path
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n").
+
+    A byte order mark at the start of the file is left out. A last line without a line end counts as a line.
+
+    Args:
+        path: plain text, or gzip if the name ends in `.gz`.
+
+    Raises:
+        FileNotFoundError: at once: there is no such file.
+        ValueError: while reading: a line is not UTF-8 (the message names file and line), or gzip data is damaged.
+    """
+    return _lines(check_file(path))
+
+
+def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str | Path]) -> Iterator[tuple[str, str]]:
+    """Yields (source, target) line by line from pairs of files, in order.
+
+    Args:
+        source_paths: source files, read one after the other.
+        target_paths: as many target files; line n of each is the translation of line n of its source file.
+
+    Raises:
+        FileNotFoundError: at once: one of the files does not exist.
+        ValueError: at once: the numbers of files differ; while reading: one file of a pair has more lines than the
+            other (raised after the lines that both have), or as `read_lines` raises it.
+    """
+    if len(source_paths) != len(target_paths):
+        sources, targets = (", ".join(map(str, paths)) or "none" for paths in (source_paths, target_paths))
+        raise ValueError(
+            "There must be as many source files as target files. "
+            f"Received: {len(source_paths)} source ({sources}) and {len(target_paths)} target ({targets})."
+        )
+    pairs = [
+        (check_file(source), check_file(target)) for source, target in zip(source_paths, target_paths, strict=True)
+    ]
+    return itertools.chain.from_iterable(_parallel(source, target) for source, target in pairs)
+
+
+def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
+    """Yields (source, target) from a file of lines "source TAB target".
+
+    Raises:
+        FileNotFoundError: at once, when there is no such file.
+        ValueError: while reading: a line is not two texts with a TAB between, and all that `read_lines` raises.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        source, tab, target = line.partition("\t")
+        if not tab or "\t" in target:
+            raise ValueError(f"Each line must be source TAB target. Received: {path}, line {number}: {line[:60]!r}.")
+        yield source, target
+
+
+def check_line_counts(counts: Mapping[str, int], advice: str) -> None:
+    """Raises ValueError unless files that belong together line by line have equally many lines, and some.
+
+    Args:
+        counts: lines by file name.
+        advice: what to do about it, a sentence.
+    """
+    if len(set(counts.values())) > 1 or 0 in counts.values():
+        received = ", ".join(f"{name} with {count}" for name, count in counts.items())
+        raise ValueError(f"Files must have equally many lines, and not be empty. Received: {received}. {advice}")
+
+
+def write_lines(path: str | Path, lines: Iterable[str]) -> None:
+    """Writes lines to a file atomically, each followed by "\\n", and creates missing folders.
+
+    A file whose name ends in `.gz` is compressed. What is not a regular file, such as /dev/stdout, is written directly.
+
+    Raises:
+        ValueError: a line contains a line break, which would shift all lines after it; no file is written then.
+        FileNotFoundError: `path` is a folder.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise FileNotFoundError(f"A file to write is required. Received: {path}, which is a folder. Add a file name.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    is_device = path.exists() and not path.is_file()
+    with contextlib.ExitStack() as stack:
+        output: BinaryIO = stack.enter_context(path.open("wb") if is_device else atomic_file(path))
+        if path.suffix == ".gz":  # without name and time inside, so that equal lines make equal files
+            output = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=output, mtime=0))  # type: ignore[assignment]
+        for number, line in enumerate(lines, start=1):
+            if "\n" in line:
+                raise ValueError(
+                    f"{path}, line {number}: a line must not contain a line break. Received: {line!r}. "
+                    "Replace the break with a space."
+                )
+            output.write(f"{line}\n".encode())
+
+
+def _lines(path: Path) -> Iterator[str]:
+    for number, line in enumerate(_byte_lines(path), start=1):
+        try:
+            text = line.decode("utf-8" if number > 1 else "utf-8-sig")  # which leaves out a byte order mark
+        except UnicodeDecodeError as error:
+            raise _not_utf8(path, number, line, error) from None
+        if text:  # empty only if the file is a byte order mark and nothing else
+            yield text.removesuffix("\n").removesuffix("\r")
+
+
+def _byte_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file with their line ends, decompressed."""
+    with open(path, "rb") as file:
+        if path.suffix != ".gz":
+            yield from file
+            return
+        if not file.peek(1):
+            raise ValueError(f"A .gz file must be gzip data. Received: {path}, which is empty. Download it again.")
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                yield from io.BufferedReader(unpacked)  # faster than the lines of a GzipFile
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise ValueError(
+                f"A .gz file must be complete gzip data. Received: {path}: {error}. "
+                "Download it again, or remove .gz from the name if it is plain text."
+            ) from error
+
+
+def _not_utf8(path: Path, number: int, line: bytes, error: UnicodeDecodeError) -> ValueError:
+    if number == 1 and line.startswith(GZIP_MAGIC):
+        return ValueError(f"Text must be UTF-8. Received: {path}, which is gzip data. Let its name end in .gz.")
+    return ValueError(
+        f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after "
+        f"{error.start} bytes of the line. Convert the file with iconv, or correct the line."
+    )
+
+
+def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
+    sources, targets = _lines(source_path), _lines(target_path)
+    for count, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
+        if source is None or target is None:
+            source_count = count + (source is not None) + sum(1 for _ in sources)
+            target_count = count + (target is not None) + sum(1 for _ in targets)
+            raise ValueError(
+                "A source file and its target file must have equally many lines. "
+                f"Received: {source_path} with {source_count} lines and {target_path} with {target_count} lines. "
+                "Check that they belong together and that both are complete."
+            )
+        yield source, target

@@ -1,0 +1,137 @@
+"""BLEU of whole test sets.
+
+`corpus_bleu` is sacrebleu's: the score to report, comparable with all others of the same signature.
+`compound_split_bleu` is the kind of BLEU that Attention Is All You Need reports for English to German; on the same
+translations it differs from sacrebleu's by a few tenths, so compare it only with the paper's.
+`multi_bleu` scores the given tokens, as Moses's multi-bleu.perl does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import string
+from collections.abc import Sequence
+
+from sacrebleu.metrics.bleu import BLEU
+
+from t2tlite.metrics.compound_split import compound_split
+
+# The tokenizers of sacrebleu that need neither a download nor another package.
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")
+
+# multi-bleu.perl -lc lowercases bytes, so only A to Z.
+_ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+
+
+@dataclasses.dataclass(frozen=True)
+class BleuScore:
+    """A BLEU score and how it was computed. `str(score)` is one line:
+
+    BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 28.30 59.9/34.0/... (BP = 1.000 ratio = 1.026 ...)
+    """
+
+    score: float  # from 0 to 100
+    precisions: tuple[float, float, float, float]  # of 1-grams to 4-grams, in percent
+    brevity_penalty: float  # 1 if translations are at least as long as references
+    translation_length: int  # tokens of all lines
+    reference_length: int
+    name: str  # the kind of BLEU
+    signature: str  # in sacrebleu's notation
+
+    @property
+    def length_ratio(self) -> float:
+        """Tokens of translations / tokens of references; 0 if the references are all blank."""
+        return self.translation_length / self.reference_length if self.reference_length else 0.0
+
+    def __str__(self) -> str:
+        precisions = "/".join(f"{p:.1f}" for p in self.precisions)
+        return (
+            f"{self.name}|{self.signature} = {self.score:.2f} {precisions} "
+            f"(BP = {self.brevity_penalty:.3f} ratio = {self.length_ratio:.3f} "
+            f"hyp_len = {self.translation_length} ref_len = {self.reference_length})"
+        )
+
+
+def corpus_bleu(
+    translations: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
+) -> BleuScore:
+    """sacrebleu's BLEU of plain, detokenised text against one reference.
+
+    Args:
+        translations: plain text, one per line, in the order of `references`.
+        references: plain text.
+        tokenize: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's
+            t2t-bleu does; "zh"; "char"; or "none" for text that is already tokenised.
+        lowercase: compare without regard to case.
+
+    Raises:
+        ValueError: there are no translations, not as many as references, or `tokenize` is none of the above.
+    """
+    if tokenize not in TOKENIZERS:
+        raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
+    return _score(BLEU(tokenize=tokenize, lowercase=lowercase), translations, references, "BLEU")
+
+
+def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> BleuScore:
+    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
+
+    These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
+    normalised and tokenised; here the reference is plain text, so every step is applied to both sides.
+
+    Args:
+        translations: plain text, one per line, in the order of `references`.
+        references: plain text.
+
+    Raises:
+        ValueError: there are no translations, or not as many as references.
+    """
+    return dataclasses.replace(
+        multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
+        name="compound-split BLEU, tokenised; compare only with the paper's scores",
+        signature="nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none",
+    )
+
+
+def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase: bool = False) -> BleuScore:
+    """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it: no tokenisation, no smoothing.
+
+    Args:
+        translations: tokenised text, one per line, in the order of `references`.
+        references: text tokenised in the same way.
+        lowercase: lowercase A to Z on both sides first; other letters keep their case, as in `multi-bleu.perl -lc`.
+
+    Raises:
+        ValueError: there are no translations, or not as many as references.
+    """
+    if lowercase:
+        translations = [line.translate(_ASCII_LOWERCASE) for line in translations]
+        references = [line.translate(_ASCII_LOWERCASE) for line in references]
+    # With force, sacrebleu does not warn that the text looks tokenised, as it should be.
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    case = "lc" if lowercase else "mixed"
+    signature = f"nrefs:1|case:{case}|eff:no|tok:none|smooth:none"
+    return _score(metric, translations, references, "multi-bleu", signature)
+
+
+def _score(
+    metric: BLEU, translations: Sequence[str], references: Sequence[str], name: str, signature: str = ""
+) -> BleuScore:
+    """The score by a metric of sacrebleu; without a signature, it has sacrebleu's own."""
+    if len(translations) != len(references):
+        raise ValueError(
+            f"Each translation needs one reference. Received: {len(translations)} translations and "
+            f"{len(references)} references. Give both in the same order, one per line."
+        )
+    if not translations:
+        raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")
+    result = metric.corpus_score(translations, [references])
+    one, two, three, four = result.precisions
+    return BleuScore(
+        score=result.score,
+        precisions=(one, two, three, four),
+        brevity_penalty=result.bp,
+        translation_length=result.sys_len,
+        reference_length=result.ref_len,
+        name=name,
+        signature=signature or str(metric.get_signature()),
+    )

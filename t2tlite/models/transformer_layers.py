@@ -1,0 +1,166 @@
+"""The two layers that the Transformer stacks (Figure 1): EncoderLayer and DecoderLayer."""
+
+# B batch, S source length, T target length, D hidden size, H heads, K head size
+# M hypotheses of a sentence, L positions in the cache
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from t2tlite.config import HParams
+from t2tlite.layers.attention import MultiHeadAttention, Record
+from t2tlite.layers.sublayer import FeedForward, Residual, fold
+from t2tlite.types import Config, LayerCache, Tensor
+
+
+class TransformerLayer(keras.layers.Layer):
+    """What both layers share: they are made from HParams.
+
+    Args:
+        hparams: the model's shape.
+    """
+
+    def __init__(self, hparams: HParams, **kwargs: object) -> None:
+        super().__init__(autocast=False, **kwargs)
+        self.hparams = hparams
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "hparams": dataclasses.asdict(self.hparams)}
+
+    @classmethod
+    def from_config(cls, config: Config) -> TransformerLayer:
+        return super().from_config({**config, "hparams": HParams(**config["hparams"])})
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class EncoderLayer(TransformerLayer):
+    """Self-attention, then feed-forward (Figure 1, left)."""
+
+    def __init__(self, hparams: HParams, **kwargs: object) -> None:
+        super().__init__(hparams, **kwargs)
+        dtype = self.dtype_policy
+        self.self_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
+        )
+        self.self_attention_residual = Residual(
+            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
+        )
+        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
+        self.feed_forward_residual = Residual(
+            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
+        )
+
+    def call(self, x: Tensor, bias: Tensor, seed: Tensor | None = None, record: Record | None = None) -> Tensor:
+        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` receives the attention weights."""
+
+        def self_attention(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
+
+        def feed_forward(y: Tensor) -> Tensor:
+            return self.feed_forward(y, seed=fold(seed, 2))
+
+        x = self.self_attention_residual(x, sublayer=self_attention, seed=fold(seed, 3))
+        return self.feed_forward_residual(x, sublayer=feed_forward, seed=fold(seed, 4))
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class DecoderLayer(TransformerLayer):
+    """Causal self-attention, attention to the encoder's output, then feed-forward (Figure 1, right)."""
+
+    def __init__(self, hparams: HParams, **kwargs: object) -> None:
+        super().__init__(hparams, **kwargs)
+        dtype = self.dtype_policy
+        self.self_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="self_attention", dtype=self.dtype_policy
+        )
+        self.self_attention_residual = Residual(
+            **hparams.residual_arguments, name="self_attention_residual", dtype=self.dtype_policy
+        )
+        self.cross_attention = MultiHeadAttention(
+            **hparams.attention_arguments, name="cross_attention", dtype=self.dtype_policy
+        )
+        self.cross_attention_residual = Residual(
+            **hparams.residual_arguments, name="cross_attention_residual", dtype=self.dtype_policy
+        )
+        self.feed_forward = FeedForward(**hparams.feed_forward_arguments, name="feed_forward", dtype=dtype)
+        self.feed_forward_residual = Residual(
+            **hparams.residual_arguments, name="feed_forward_residual", dtype=self.dtype_policy
+        )
+
+    def call(
+        self,
+        x: Tensor,
+        bias: Tensor,
+        memory: Tensor,
+        memory_bias: Tensor,
+        seed: Tensor | None = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """All positions of a target at once (teacher forcing).
+
+        Args:
+            x: [B, T, D].
+            bias: [1, 1, T, T], the causal mask.
+            memory: [B, S, D], the encoder's output.
+            memory_bias: [B, 1, 1, S], the padding mask of the source.
+            seed: int32 [2] for dropout, or None.
+            record: called with the weights of self-attention, then with those of cross-attention; or None.
+
+        Returns:
+            [B, T, D].
+        """
+
+        def self_attention(y: Tensor) -> Tensor:
+            return self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
+
+        def cross_attention(y: Tensor) -> Tensor:
+            return self.cross_attention(y, memory, memory_bias, seed=fold(seed, 2), record=record)
+
+        def feed_forward(y: Tensor) -> Tensor:
+            return self.feed_forward(y, seed=fold(seed, 3))
+
+        x = self.self_attention_residual(x, sublayer=self_attention, seed=fold(seed, 4))
+        x = self.cross_attention_residual(x, sublayer=cross_attention, seed=fold(seed, 5))
+        return self.feed_forward_residual(x, sublayer=feed_forward, seed=fold(seed, 6))
+
+    def step(
+        self, x: Tensor, cache: LayerCache, step: int | Tensor, bias: Tensor, memory_bias: Tensor
+    ) -> tuple[Tensor, LayerCache]:
+        """`call` for one position of M hypotheses, which take the place of the T positions.
+
+        Args:
+            x: [B, M, D].
+            cache: what this layer keeps; L positions, filled up to `step`.
+            step: the position, counted from 0.
+            bias: [B, 1, M, L * M]: which slots, at which positions, belong to a hypothesis.
+            memory_bias: [B, 1, 1, S].
+
+        Returns:
+            [B, M, D], and the cache with this position filled.
+        """
+
+        def self_attention(y: Tensor) -> Tensor:
+            nonlocal cache
+            keys, values = self.self_attention.keys_values(y)  # [B, H, M, K]
+            start = (0, 0, step, 0, 0)
+            cache = cache._replace(
+                keys=ops.slice_update(cache.keys, start, keys[:, :, None]),
+                values=ops.slice_update(cache.values, start, values[:, :, None]),
+            )
+            return self.self_attention.attend(y, _merge_slots(cache.keys), _merge_slots(cache.values), bias)
+
+        def cross_attention(y: Tensor) -> Tensor:
+            return self.cross_attention.attend(y, cache.memory_keys, cache.memory_values, memory_bias)
+
+        x = self.self_attention_residual(x, sublayer=self_attention)
+        x = self.cross_attention_residual(x, sublayer=cross_attention)
+        return self.feed_forward_residual(x, sublayer=self.feed_forward), cache
+
+
+def _merge_slots(cache: Tensor) -> Tensor:
+    """[B, H, L, M, K] -> [B, H, L * M, K]."""
+    batch, heads, size = ops.shape(cache)[0], cache.shape[1], cache.shape[4]
+    return ops.reshape(cache, (batch, heads, -1, size))

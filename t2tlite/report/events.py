@@ -1,0 +1,78 @@
+"""The metrics of a run over its steps, read from the event files that training wrote for TensorBoard."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
+from tensorboard.compat.proto.event_pb2 import Event
+from tensorboard.util.tensor_util import make_ndarray
+
+RECORD_OVERHEAD = 16  # bytes of a record besides its content: length (8), checksums of length and content (4 each)
+
+
+@dataclasses.dataclass
+class History:
+    """What the event files of a run say.
+
+    Attributes:
+        metrics: name, such as "dev/loss" -> step -> value, in the order of the steps.
+        seconds: the time that training took, evaluation included, pauses between two starts left out.
+        complaints: what could not be read, a sentence each.
+    """
+
+    metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
+    complaints: list[str] = dataclasses.field(default_factory=list)
+
+
+def read_history(folder: Path) -> History:
+    """Reads the event files in a run directory, one for each time that training was started.
+
+    Training that was killed resumes from its last checkpoint, a few steps back: from its first step on, a later file
+    replaces what earlier files say.
+
+    Args:
+        folder: the run directory.
+
+    Returns:
+        What could be read. A damaged file counts up to the damage, with a complaint.
+    """
+    history = History()
+    for path in sorted(folder.glob("events.out.tfevents.*")):  # their names begin with the time
+        metrics, times = _read_file(path, history.complaints)
+        if not metrics:
+            continue
+        history.seconds += max(times) - min(times)
+        first = min(map(min, metrics.values()))
+        merged = {name: {s: v for s, v in values.items() if s < first} for name, values in history.metrics.items()}
+        for name, values in metrics.items():
+            merged.setdefault(name, {}).update(sorted(values.items()))
+        history.metrics = {name: values for name, values in merged.items() if values}
+    return history
+
+
+def _read_file(path: Path, complaints: list[str]) -> tuple[dict[str, dict[int, float]], list[float]]:
+    """The scalars of one file, and the times of its events."""
+    metrics: dict[str, dict[int, float]] = {}
+    times: list[float] = []
+    size, read = path.stat().st_size, 0
+    try:
+        for record in RawEventFileLoader(str(path)).Load():  # ends without an error at a wrong length or checksum
+            read += len(record) + RECORD_OVERHEAD
+            event = Event.FromString(record)
+            times.append(event.wall_time)
+            for value in event.summary.value:
+                if value.metadata.plugin_data.plugin_name == "scalars":
+                    metrics.setdefault(value.tag, {})[event.step] = make_ndarray(value.tensor).item()
+    except (tf.errors.OpError, OSError, ValueError, TypeError) as error:
+        complaints.append(f"{path.name} cannot be read: {str(error).splitlines()[0]}")
+    else:
+        if read < size:
+            complaints.append(
+                f"{path.name} is damaged, cut short or still being written: the last {size - read:,} of {size:,} bytes "
+                "cannot be read, and what training recorded there is missing here."
+            )
+    return metrics, times

@@ -1,0 +1,107 @@
+"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them."""
+
+from __future__ import annotations
+
+import html
+import io
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+INK = "#010101"  # stands for the colour of the page's text
+COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the dark page
+MOST_POINTS = 200  # a longer line is drawn through the means of as many stretches
+MOST_DOTS = 60  # a longer line has no dots
+STYLE = {
+    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
+    "grid.color": INK,
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 9.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.alpha": 0.14,
+    "axes.formatter.limits": (-3, 6),
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text as text
+}
+
+
+def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
+    """Draws one line, or two, over training steps.
+
+    A line of few points shows them as dots; one of many is smoothed by means of equal stretches. The drawing needs no
+    style sheet, font or script.
+
+    Args:
+        title: above the chart.
+        unit: of the values; at the axis.
+        series: name -> step -> value; one or two. Values that are not finite are left out, and on a logarithmic scale
+            those that are not above 0.
+        log: whether the scale of the values is logarithmic.
+
+    Returns:
+        An `<svg>` element; empty if there is nothing to draw.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, StrMethodFormatter
+
+    lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
+    if not lines:
+        return ""
+    # the salt is for names in the drawing: the same at each call, and others in other charts
+    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}
+    with matplotlib.rc_context(style):
+        figure = Figure(figsize=(5, 2.8), layout="constrained")
+        axes = figure.subplots()
+        for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
+            marker = "o" if len(points) <= MOST_DOTS else None
+            axes.plot(*points.T, color=colour, marker=marker, markersize=3, linewidth=1.3, label=name)
+        axes.set_title(title, parse_math=False)
+        axes.set_xlabel("step")
+        axes.set_ylabel(unit)
+        axes.set_xlim(left=0)
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        if log:
+            axes.set_yscale("log")
+            low, high = axes.get_ylim()
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 1000 * low else (1,)))
+            axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+            axes.yaxis.set_minor_locator(NullLocator())
+        if len(lines) > 1:
+            axes.legend()
+        drawing = io.StringIO()
+        metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))  # none of them
+        figure.savefig(drawing, format="svg", transparent=True, metadata=metadata)
+    return _embeddable(drawing.getvalue(), f"{title}: {', '.join(lines)} over steps")
+
+
+def _embeddable(svg: str, label: str) -> str:
+    """A drawing of matplotlib's as an element of a page that may hold several: in its colours and font, without ids."""
+    svg = svg[svg.index("<svg ") :].replace(
+        "<svg ", f'<svg class="chart" role="img" aria-label="{html.escape(label)}" ', 1
+    )
+    svg = re.sub(
+        r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL
+    )  # they would hold for the whole page
+    svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
+    svg = svg.replace("xlink:href", "href").replace("'DejaVu Sans'", "system-ui, sans-serif")
+    return svg.replace(INK, "currentColor")
+
+
+def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
+    """What to draw of a line, [points, (step, value)]: few enough, in the order of the steps."""
+    found = [(step, value) for step, value in sorted(values.items()) if math.isfinite(value) and (value > 0 or not log)]
+    stretches = np.array_split(np.array(found).reshape(-1, 2), max(1, min(len(found), MOST_POINTS)))
+    return np.array([stretch.mean(axis=0) for stretch in stretches if len(stretch)])

@@ -1,0 +1,289 @@
+"""A report of a run: what was trained, on what data, how it went and with which scores, as one HTML page and Markdown.
+
+    RunFolder, events.py -> sections (this file, samples.py) -> document.py
+
+Whatever part of a run is missing or damaged, the report is made of the rest and says what is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.config import HParams
+from t2tlite.data.manifest import RunManifest
+from t2tlite.files.atomic_file import write_text
+from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
+from t2tlite.report.document import (
+    Code,
+    drawings,
+    folded,
+    heading,
+    listing,
+    numbered,
+    paragraph,
+    table,
+    to_html,
+    to_markdown,
+)
+from t2tlite.report.events import History, read_history
+from t2tlite.report.line_chart import line_chart
+from t2tlite.report.samples import sample_blocks, spread
+from t2tlite.runs.load import run_dataset
+from t2tlite.runs.records import DecodeRecord, Environment
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.tasks.catalogue import open_task
+
+T = TypeVar("T")
+
+CURVE_ROWS = 12  # of the table of values
+NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
+
+# chart title, unit, legend -> metric, whether the scale is logarithmic
+CHARTS: list[tuple[str, str, dict[str, str], bool]] = [
+    ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
+    ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
+    ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
+    ("Learning rate", "Adam's", {"training": "train/learning_rate"}, False),
+    ("Speed", "source and target tokens/s", {"training": "train/tokens_per_second"}, False),
+]
+
+
+class Missing(list[str]):
+    """A sentence about each thing that is missing or damaged."""
+
+    def attempt(self, read: Callable[[], T], consequence: str = "") -> T | None:
+        """What `read` returns, or None and a sentence here."""
+        try:
+            return read()
+        except (OSError, ValueError, RuntimeError, tf.errors.OpError) as error:
+            self.append(f"{consequence}{error}")
+            return None
+
+
+def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
+    """Writes the report of a run, RUN/report.html and RUN/report.md.
+
+    Args:
+        run: the run directory.
+        data_dir: where the run's data is now; by default where it was in training.
+        base: the hparam set that the run's flags name, or None if it is not known.
+
+    Returns:
+        The paths of the HTML file and the Markdown file.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    missing = Missing()
+    manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
+    history = read_history(run.path)
+    decodes, complaints = run.decode_records()
+    missing += history.complaints + complaints
+    summary = _summary(run, manifest, history, decodes, missing)
+    sections = {
+        "Scores": _scores(run, decodes),
+        "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
+        "Curves": _curves(history.metrics),
+        "Checkpoints": _checkpoints(run),
+        "Hyperparameters": _hparams(run, base, missing),
+        "Data": _data(manifest) if manifest else [],
+        "Software and command": _software(missing.attempt(run.environment), run.command()),
+    }
+    sections = {"Summary": summary, "What is missing here": [numbered(missing)] if missing else [], **sections}
+    problem = manifest.name if manifest else "unknown problem"
+    title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
+    blocks = [
+        heading(title, 1),
+        paragraph(f"Report of a training run of t2tlite, folder {run.path.resolve().name}"),
+        *(block for name, section in sections.items() if section for block in (heading(name, 2), *section)),
+        paragraph(f"Written by t2t-report of t2tlite {t2tlite.__version__} on {_date(time.time())}."),
+    ]
+    page, markdown = run.report_files
+    write_text(page, to_html(title, blocks))
+    write_text(markdown, to_markdown(blocks))
+    return page, markdown
+
+
+def _summary(
+    run: RunFolder, manifest: RunManifest | None, history: History, decodes: Sequence[DecodeRecord], missing: Missing
+) -> list[str]:
+    rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
+    if manifest:
+        pair = " to ".join(filter(None, manifest.language_pair))
+        rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
+    if checkpoints := run.checkpoints():
+        rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
+        variables = missing.attempt(lambda: tf.train.list_variables(checkpoints[-1]), "Parameters cannot be counted. ")
+        parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
+        rows += [("parameters", f"{parameters:,}")] if parameters else []
+    if manifest and "train" in manifest.splits:
+        rows.append(("training pairs", f"{manifest.splits['train'].pairs:,}"))
+    if history.seconds:
+        rows.append(("training time", f"{timedelta(seconds=round(history.seconds))}, evaluation included"))
+    if costs := missing.attempt(run.costs):
+        rows.append(("training cost", f"{costs[-1].flops:.2g} floating-point operations, by formula"))
+    if best := missing.attempt(run.best):
+        metrics = ", ".join(f"{name} {value:.4g}" for name, value in best.metrics.items())
+        rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
+    for record in decodes[:1]:
+        scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
+        rows.append((f"score on {record.split}", f"{scores} (step {record.step:,})"))
+    return [table(["", ""], rows)]
+
+
+def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
+    if not decodes:
+        command = Code(f"t2t-decoder --output_dir={run} --split=test")
+        return [paragraph("No split has been decoded yet. This does it, and the next report shows it: ", command)]
+    names = list(dict.fromkeys(name for record in decodes for name in record.scores))
+    scores, settings = [], []
+    for record in decodes:
+        which = [record.split, f"{record.step:,}"]
+        path = Path(record.checkpoint)
+        checkpoint = f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
+        values = [_score(record.scores[name]) if name in record.scores else "" for name in names]
+        scores.append([*which, Code(checkpoint), f"{record.sentences:,}", *values])
+        options = ", ".join(f"{name} {value}" for name, value in record.decode_hparams.items())
+        settings.append([*which, options, f"{record.seconds:,.1f} s", Code(record.signature)])
+    return [
+        table(["split", "step", "checkpoint", "sentences", *names], scores),
+        table(["split", "step", "decoding", "time", "signature"], settings, "How it was decoded and scored"),
+    ]
+
+
+def _samples(
+    run: RunFolder, manifest: RunManifest, record: DecodeRecord, data_dir: Path | None, missing: Missing
+) -> list[str]:
+    def pairs() -> tuple[list[str], list[str]]:
+        store = run_dataset(run, data_dir).store(record.split)
+        if len(store) != record.sentences:
+            raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
+        return store.source_text(), store.target_text()
+
+    task = missing.attempt(lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. ")
+    outputs = missing.attempt(lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. ")
+    if task is None or outputs is None:
+        return []
+    texts = missing.attempt(pairs, "Samples lack sources and references. ") or ([], [])
+    note = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread, decoded at step {record.step:,}."
+    return [paragraph(note), *sample_blocks(task, outputs, *texts)]
+
+
+def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
+    others = [name for name in metrics if name.startswith("dev/") and name not in known]  # BLEU or F1
+    scores = [(f"{name.removeprefix('dev/').upper()} on dev", "", {"dev": name}, False) for name in others]
+    charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
+    columns = [metric for _, _, lines, _ in charts for metric in lines.values() if metric in metrics]
+    if not columns:
+        return [paragraph("The run has no TensorBoard events to draw.")]
+    steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
+    chosen = [steps[i] for i in spread(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
+    values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
+    note = "The training loss includes label smoothing and dropout, the dev loss neither."
+    try:
+        drawn = [
+            line_chart(title, unit, {name: metrics[metric] for name, metric in lines.items() if metric in metrics}, log)
+            for title, unit, lines, log in charts
+        ]
+    except ImportError:
+        reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
+        return [paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}"), values]
+    return [paragraph(note), drawings(list(filter(None, drawn))), folded("Values of the curves", values)]
+
+
+def _at(values: Mapping[int, float], step: int) -> str:
+    """The value at a step, or the last before it: some metrics are recorded only every few seconds."""
+    before = [value for at, value in values.items() if at <= step]
+    if not before:
+        return ""
+    return f"{before[-1]:,.0f}" if abs(before[-1]) >= 1000 else f"{before[-1]:.4g}"
+
+
+def _checkpoints(run: RunFolder) -> list[str]:
+    rows = []
+    for folder, role in ((run.path, ""), (run.best_folder, "best on dev"), (run.averaged_folder, "average of several")):
+        for path in map(Path, list_checkpoints(folder)):
+            files = [file.stat() for file in folder.glob(f"{path.name}.*")]
+            megabytes = f"{sum(file.st_size for file in files) / 1e6:,.1f} MB"
+            written = _date(max((file.st_mtime for file in files), default=0.0))
+            rows.append([Code(str(path.relative_to(run.path))), f"{step_of(str(path)):,}", megabytes, written, role])
+    if not rows:
+        return [paragraph("The run has no checkpoint: it was stopped before the first one was saved.")]
+    return [table(["checkpoint", "step", "size", "written", ""], rows)]
+
+
+def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str]:
+    name = run.flags().get("hparams_set")
+    if name is None:
+        missing.append("flags.txt names no hparam set, so hyperparameters are compared with the defaults.")
+    elif base is None:
+        missing.append(
+            f"The hparam set {name} is not known here, so hyperparameters are compared with the defaults. If it is "
+            "one of your own, give --t2t_usr_dir."
+        )
+    hparams = missing.attempt(run.hparams)
+    if hparams is None:
+        return []
+    column, against = (name, name) if name and base else ("default", "the defaults, the paper's base model")
+    rows = [[Code(field), str(old), str(new)] for field, (new, old) in hparams.diff(base or HParams()).items()]
+    differences = table(["field", column, "this run"], rows, f"Differences from {against}")
+    everything = folded("All hyperparameters", _values("field", dataclasses.asdict(hparams)))
+    return [differences if rows else paragraph(f"As in {against}."), everything]
+
+
+def _data(manifest: RunManifest) -> list[str]:
+    blocks, rows = [], []
+    fields = "pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"
+    for name in manifest.splits:
+        split = manifest.split(name)
+        counts = *(getattr(split, field) for field in fields), sum(split.dropped.values())
+        rows.append([name, *(f"{count:,}" for count in counts)])
+    if rows:
+        header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
+        caption = "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
+        blocks.append(table(header, rows, caption))
+    vocabularies = manifest.vocabulary_entries()
+    sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
+    blocks.append(paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."))
+    files = [*(("vocabulary", file) for file in vocabularies), *(("made from", file) for file in manifest.made_from)]
+    blocks.append(_files(files, "Vocabulary, and the raw files that the data was made from"))
+    if shards := [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]:
+        blocks.append(folded(f"All {len(shards):,} files of tokens", _files(shards)))
+    return [*blocks, *([_values("option of the problem", manifest.options)] if manifest.options else [])]
+
+
+def _values(kind: str, values: Mapping[str, Any]) -> str:
+    return table([kind, "value"], [[Code(name), str(value)] for name, value in values.items()])
+
+
+def _files(entries: Iterable[tuple[str, Any]], caption: str = "") -> str:
+    rows = [[kind, Code(entry.file), f"{entry.bytes:,}", Code(entry.sha256)] for kind, entry in entries]
+    return table(["", "file", "bytes", "sha256"], rows, caption)
+
+
+def _software(environment: Environment | None, command: Sequence[str]) -> list[str]:
+    blocks = [paragraph("The versions that trained the run are not recorded.")]
+    if environment:
+        rows = [[NAMES.get(name, name), str(value)] for name, value in dataclasses.asdict(environment).items()]
+        blocks = [table(["trained with", ""], rows)]
+    return [*blocks, *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else [])]
+
+
+def _score(value: float) -> str:
+    """A score with two digits, a count without."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

@@ -1,0 +1,63 @@
+"""Samples of what a run made of a split, beside their sources and references; trees are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from t2tlite.report.document import drawings, folded, listing, paragraph, table
+from t2tlite.report.tree_drawing import tree_svg
+from t2tlite.tasks.task import Task
+from t2tlite.trees.tree import format_tree, parse_tree
+
+SENTENCES, TREES = 8, 4  # shown
+
+
+def sample_blocks(
+    task: Task, outputs: Sequence[str], sources: Sequence[str] = (), references: Sequence[str] = ()
+) -> list[str]:
+    """Some outputs, evenly spread over a split, as blocks of a document.
+
+    Args:
+        task: of the run.
+        outputs: the best for each sentence.
+        sources: the sentences; empty if they are not known.
+        references: the targets as the token store has them; empty if they are not known.
+    """
+    if task.outputs == "trees":
+        blocks = []
+        for i in spread(len(outputs), TREES):
+            trees = {"gold": task.reference(sources[i], references[i])} if sources else {}
+            blocks += _tree_blocks(
+                f"Sentence {i + 1:,}.", sources[i] if sources else "", {**trees, "predicted": outputs[i]}
+            )
+        return blocks
+    columns = {"source": sources, "output": outputs, "reference": references}
+    known = {name: texts for name, texts in columns.items() if texts}
+    rows = [[f"{i + 1:,}", *(texts[i] for texts in known.values())] for i in spread(len(outputs), SENTENCES)]
+    return [table(["sentence", *known], rows)]
+
+
+def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]:
+    """A sentence with its trees side by side; `texts` has them in brackets by their captions."""
+    trees, note = {}, ""
+    for name, text in texts.items():
+        try:
+            trees[name] = parse_tree(text)
+        except ValueError as error:
+            note = f" The prediction is not a tree: {error}"
+    if len(trees) == 2 and trees["gold"] == trees["predicted"]:
+        note = " The trees are the same."
+    if not trees:
+        return [paragraph(f"{number} {sentence}{note}")]
+    words = sentence or " ".join(trees["predicted"].words())
+    brackets = "\n".join(f"{name}: {format_tree(tree)}" for name, tree in trees.items())
+    return [
+        paragraph(f"{number} {words}{note}"),
+        drawings([tree_svg(tree) for tree in trees.values()], list(trees)),
+        folded("The same in brackets", listing(brackets)),
+    ]
+
+
+def spread(count: int, wanted: int) -> Sequence[int]:
+    """`wanted` indices below `count`, evenly spread; all if there are no more."""
+    return [i * count // wanted for i in range(wanted)] if count > wanted else range(count)

@@ -1,0 +1,1 @@
+"""Run directories: what they hold, loading them, making them by training."""

@@ -1,0 +1,81 @@
+"""Opens a run directory: its model, ready to decode, and the data that it was trained on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from t2tlite.data.dataset import Dataset, open_dataset
+from t2tlite.decoding.translator import Translator
+from t2tlite.files.checkpoint_paths import find_checkpoint
+from t2tlite.models.transformer import build_transformer
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training.checkpoints import average_checkpoints, restore_weights
+
+
+def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translator:
+    """The trained model in a run directory, ready to decode.
+
+    Args:
+        run: the run directory (t2t-trainer's --output_dir).
+        checkpoint_path: RUN/model.ckpt-N, or a folder such as RUN/averaged; by default the newest of the run.
+
+    Raises:
+        FileNotFoundError: there is no run, vocabulary or checkpoint.
+        ValueError: a file of it is damaged.
+    """
+    folder = RunFolder(run)
+    hparams, manifest = folder.hparams(), folder.manifest()
+    checkpoint = find_checkpoint(folder.path, checkpoint_path)
+    encoders = folder.encoders()
+    model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
+    restore_weights(model, checkpoint)
+    return Translator(model, encoders, manifest, hparams.jit_compile, checkpoint)
+
+
+def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
+    """Averages the newest checkpoints of a run into RUN/averaged.
+
+    Returns:
+        The new checkpoint's path, and those averaged.
+
+    Raises:
+        ValueError: the run has fewer checkpoints.
+    """
+    folder = RunFolder(run)
+    hparams, paths = folder.hparams(), folder.checkpoints()
+    if count < 1 or len(paths) < count:
+        raise ValueError(
+            f"--n must be from 1 to the number of checkpoints in {folder}. Received: --n={count}, {len(paths)} "
+            "checkpoints. Train on with a higher --keep_checkpoint_max, or average fewer."
+        )
+    model = build_transformer(hparams, *(encoder.vocab_size for encoder in folder.encoders()))
+    return average_checkpoints(model, paths[-count:], folder.averaged_folder), paths[-count:]
+
+
+def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
+    """The data that a run was trained on.
+
+    Args:
+        folder: the run directory.
+        data_dir: where the data is now; by default where it was in training.
+
+    Raises:
+        FileNotFoundError: it is not there.
+        ValueError: it is not the same data.
+    """
+    manifest, name = folder.manifest(), None
+    if manifest.imported_from is None:
+        name = manifest.name
+    elif data_dir is None:
+        names = ",".join(map(str, folder.vocabulary_paths()))
+        raise FileNotFoundError(
+            f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
+            f"--vocab_file={names}, and name its folder with --data_dir."
+        )  # any data of its vocabulary
+    try:
+        dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run is now.") from error
+    if not dataset.manifest.same_vocabularies(manifest):
+        raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
+    return dataset

@@ -1,0 +1,281 @@
+"""The run directory: every file in it, its name and its format.
+
+RUN/hparams.json       the model and its training
+RUN/manifest.json      the manifest of the data, the direction, and where the data was
+RUN/vocab.*            the vocabulary, or source's and target's
+RUN/flags.txt          the command line that trained it last
+RUN/environment.json   the versions and the device that trained it last
+RUN/cost.json          time and floating-point operations of training so far
+RUN/model.ckpt-N.*     checkpoints: the newest of the run
+RUN/best/              the best checkpoint by dev, and its metrics in best.json
+RUN/averaged/          what t2t-avg-checkpoints made
+RUN/decodes/           outputs of splits, SPLIT.STEP.txt, with their scores, SPLIT.STEP.json
+RUN/attention/         what t2t-attention made
+RUN/report.*           what t2t-report made
+RUN/result.json        of a row of Table 3: its result
+RUN/events.*           TensorBoard
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from t2tlite.config import HParams
+from t2tlite.data.manifest import MANIFEST, RunManifest
+from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
+from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints
+from t2tlite.files.records import read_record, write_record
+from t2tlite.files.text_files import read_lines
+from t2tlite.runs.records import BestCheckpoint, CostFile, DecodeRecord, Environment, RunCost
+from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
+
+
+class RunFolder:
+    """A run directory.
+
+    Attributes:
+        path: of the directory.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser()
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    # the model and its data
+
+    def exists(self) -> bool:
+        """Whether there is a run."""
+        return self._hparams.is_file()
+
+    def hparams(self) -> HParams:
+        """The hparams of the run.
+
+        Raises:
+            FileNotFoundError: the directory holds no run.
+            ValueError: hparams.json is damaged.
+        """
+        if not self.exists():
+            above = RunFolder(self.path.parent)
+            hint = f" {above} is one; --checkpoint_path={self} goes with it." if above.exists() else ""
+            raise FileNotFoundError(
+                f"--output_dir must be the folder of a run that t2t-trainer made. Received: {self}, which has no "
+                f"{self._hparams.name}.{hint}"
+            )
+        try:
+            return HParams.from_json(self._hparams.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{self._hparams} is damaged: {error}") from error
+
+    def manifest(self) -> RunManifest:
+        """The manifest of the run.
+
+        Raises:
+            FileNotFoundError: there is none.
+            ValueError: it is damaged.
+        """
+        if not (self.path / MANIFEST).is_file():
+            raise FileNotFoundError(f"A run needs its {MANIFEST}. {self} has none: was it copied whole?")
+        return read_record(self.path / MANIFEST, RunManifest, "Copy it again from where the run was trained.")
+
+    def has_manifest(self) -> bool:
+        """Whether there is a manifest."""
+        return (self.path / MANIFEST).is_file()
+
+    def encoders(self) -> tuple[TextEncoder, TextEncoder]:
+        """The vocabularies of source and target.
+
+        Raises:
+            FileNotFoundError: a file is missing.
+            ValueError: a file is damaged.
+        """
+        return open_encoders(self.path, *self.manifest().vocabularies)
+
+    def vocabulary_paths(self) -> list[Path]:
+        """The vocabulary files: one, or the source's and the target's (unreversed)."""
+        return [self.path / entry.file for entry in self.manifest().vocabulary_entries()]
+
+    def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
+        """Writes everything that decoding needs but a checkpoint.
+
+        Args:
+            hparams: of the model and its training.
+            manifest: names the vocabulary files.
+            vocabularies: where these are now, in the order of `manifest.vocabulary_entries()`.
+
+        Raises:
+            ValueError: the path is a file.
+            OSError: a file cannot be written.
+        """
+        self.check_path()
+        self.path.mkdir(parents=True, exist_ok=True)
+        for entry, source in zip(manifest.vocabulary_entries(), vocabularies, strict=True):
+            target = self.path / entry.file
+            if not target.exists() or file_sha256(target) != entry.sha256:
+                copy_file(source, target)
+        write_record(self.path / MANIFEST, manifest)
+        write_text(self._hparams, hparams.to_json())
+
+    def check_path(self) -> None:
+        """Raises ValueError where the path is a file."""
+        if self.path.exists() and not self.path.is_dir():
+            raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
+
+    # how it was trained
+
+    def write_flags(self, text: str) -> None:
+        """Records the command line: the program, then a flag a line."""
+        write_text(self.path / "flags.txt", text)
+
+    def command(self) -> list[str]:
+        """The command line that trained the run last; empty if it is not recorded."""
+        path = self.path / "flags.txt"
+        return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+
+    def flags(self) -> dict[str, str]:
+        """The flags of that command line, such as {"hparams_set": "transformer_base"}."""
+        pairs = (line.removeprefix("--").partition("=") for line in self.command() if line.startswith("--"))
+        return {name: value for name, _, value in pairs}
+
+    def write_environment(self, environment: Environment) -> None:
+        """Records versions and device."""
+        write_record(self.path / "environment.json", environment)
+
+    def environment(self) -> Environment | None:
+        """The recorded versions and device; None if there are none.
+
+        Raises:
+            ValueError: environment.json is damaged.
+        """
+        return self._optional("environment.json", Environment, "Delete it; training writes it again.")
+
+    def write_costs(self, costs: Sequence[RunCost]) -> None:
+        """Records what training has cost, by checkpoint, oldest first."""
+        *earlier, newest = costs
+        record = CostFile(**dataclasses.asdict(newest), earlier=tuple(earlier))
+        write_record(self.path / "cost.json", record)
+
+    def costs(self) -> list[RunCost]:
+        """What training has cost, by checkpoint, oldest first; empty if nothing was counted.
+
+        Raises:
+            ValueError: cost.json is damaged.
+        """
+        found = self._optional("cost.json", CostFile, "Delete it to count from here on.")
+        if found is None:
+            return []
+        newest = RunCost(**{f.name: getattr(found, f.name) for f in dataclasses.fields(RunCost)})
+        return [*found.earlier, newest]
+
+    # checkpoints
+
+    @property
+    def best_folder(self) -> Path:
+        """Where the best checkpoint by dev is."""
+        return self.path / "best"
+
+    @property
+    def averaged_folder(self) -> Path:
+        """Where the averaged checkpoint is."""
+        return self.path / "averaged"
+
+    def checkpoints(self) -> list[str]:
+        """The newest checkpoints of the run, oldest first."""
+        return list_checkpoints(self.path)
+
+    def best(self) -> BestCheckpoint | None:
+        """The best checkpoint by dev; None if there is none yet.
+
+        Raises:
+            ValueError: best.json is damaged.
+        """
+        found = self._optional("best/best.json", dict[str, float], "Delete the folder best.")
+        if found is None:
+            return None
+        step = found.pop("step", 0)
+        return BestCheckpoint(int(step), found)
+
+    def write_best(self, best: BestCheckpoint) -> None:
+        """Records the metrics of the best checkpoint."""
+        write_record(self.best_folder / "best.json", {"step": best.step, **best.metrics})
+
+    # what was made of it
+
+    def write_decode_record(self, record: DecodeRecord) -> None:
+        """Records how a split was decoded."""
+        write_record(self.path / "decodes" / f"{record.name}.json", record)
+
+    def decoded_text(self, split: str, step: int) -> Path:
+        """Where the outputs of a split are."""
+        return self.path / "decodes" / f"{split}.{step}.txt"
+
+    def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
+        """The recorded decodings, newest first, and a sentence about each record that cannot be read."""
+        found, complaints = [], []
+        for path in (self.path / "decodes").glob("*.json"):
+            try:
+                record = read_record(path, DecodeRecord, "Decode the split again.")
+                found.append((path.stat().st_mtime, path.name, record))
+            except (OSError, ValueError) as error:
+                complaints.append(str(error))
+        return [record for *_, record in sorted(found, key=lambda entry: entry[:2], reverse=True)], complaints
+
+    def outputs(self, record: DecodeRecord) -> list[str]:
+        """The best output for each sentence of a recorded decoding.
+
+        Raises:
+            OSError: there is no such file.
+            ValueError: it does not have as many outputs as sentences were decoded, or is not UTF-8.
+        """
+        path = self.decoded_text(record.split, record.step)
+        lines = list(read_lines(path))
+        if record.decode_hparams.get("return_beams", 1) > 1:  # NUMBER ||| OUTPUT ||| SCORE, best first
+            best: dict[str, str] = {}
+            for line in lines:
+                number, _, rest = line.partition(" ||| ")
+                best.setdefault(number, rest.rpartition(" ||| ")[0])
+            lines = list(best.values())
+        if len(lines) != record.sentences:
+            raise ValueError(
+                f"{path} must have the {record.sentences:,} outputs of {record.name}.json. Received: {len(lines):,}."
+            )
+        return lines
+
+    @property
+    def attention_folder(self) -> Path:
+        """Where pages and pictures of attention go."""
+        return self.path / "attention"
+
+    @property
+    def report_files(self) -> tuple[Path, Path]:
+        """The report in HTML and in Markdown."""
+        return self.path / "report.html", self.path / "report.md"
+
+    @property
+    def result_file(self) -> Path:
+        """The result of a row of Table 3."""
+        return self.path / "result.json"
+
+    @property
+    def _hparams(self) -> Path:
+        return self.path / "hparams.json"
+
+    def _optional(self, name: str, kind: type, advice: str) -> Any:
+        try:
+            return read_record(self.path / name, kind, advice)
+        except FileNotFoundError:
+            return None
+
+
+def run_of(path: str | Path) -> RunFolder:
+    """The run to which a checkpoint, or a folder of checkpoints such as RUN/best, belongs.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint.
+    """
+    folder = Path(find_checkpoint(Path(path).expanduser(), path)).parent
+    return RunFolder(folder if RunFolder(folder).exists() else folder.parent)

@@ -1,0 +1,271 @@
+"""Table 3 of the paper as a sweep: train each row, measure it, and write the table so far.
+
+O/ROW               the run of a row; O/ROW.seed2 that of another seed
+O/ROW/result.json   its result, written when the row is finished
+O/table3.md, .json  the table, and table3.png its plot; written anew after each row (table.py)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import statistics
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from tqdm import tqdm
+
+from t2tlite.config import HParams
+from t2tlite.data.batch_plan import training_plan
+from t2tlite.data.dataset import Dataset
+from t2tlite.data.input_pipeline import distribute
+from t2tlite.files.records import write_record
+from t2tlite.files.text_files import write_lines
+from t2tlite.models.transformer import build_transformer
+from t2tlite.runs.load import load
+from t2tlite.runs.records import NO_COST
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.train import RunOptions, train_run
+from t2tlite.table3.rows import ROWS, Row
+from t2tlite.table3.table import Result, Table, has_matplotlib, markdown_table, read_result
+from t2tlite.tasks.task import Score
+from t2tlite.training.cost import Cost, estimate
+from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.progress import report
+from t2tlite.training.train_step import make_optimizer, make_train_step
+
+BEAM_SIZE = 4
+PROBE_STEPS = 3  # timed in a dry run, after as many that are not
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """What all rows of a sweep have in common."""
+
+    dataset: Dataset  # perplexity and BLEU are those of its dev split
+    base: HParams  # which each row changes
+    folder: Path  # of the runs and the table
+    strategy: tf.distribute.Strategy  # the devices
+    config: LoopConfig  # of the training loop; train_steps and random_seed are each row's own
+    command: str  # the command line, for the table and each run's flags.txt
+
+    def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
+        """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
+
+        A row whose loss becomes infinite or not a number, or that needs more memory than there is, is left out and
+        reported at the end, so that the others get their turn. The table, whose path is returned, shows all rows that
+        fit the base, with all results obtained so far.
+
+        Raises:
+            ValueError: a folder holds a row of other hparams (before anything is trained), or rows failed (at the end).
+            Interrupted: SIGINT or SIGTERM came; a checkpoint is saved.
+        """
+        check_positions(rows, self.base, self.dataset)
+        todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
+        finished = len(seeds) * len(rows) - len(todo)
+        report(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
+        if not has_matplotlib():
+            report("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
+        path = self.table().write(self.folder)
+        failed = []
+        for number, (row, seed) in enumerate(todo, start=1):
+            report(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
+            try:
+                result = self._run_row(row, seed)
+            except (FloatingPointError, tf.errors.ResourceExhaustedError) as error:
+                reason = str(error).strip().split("\n")[0]
+                report(f"Row {row.name}, seed {seed} failed: {reason}")
+                failed.append(f"{row.name}, seed {seed} ({reason})")
+                continue
+            finally:
+                forget_models()
+            path = self.table().write(self.folder)
+            scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
+            report(f"Row {row.name}: {scores}. Table: {path}")
+        if failed:
+            raise ValueError(
+                f"Every row must train to its end. Received: {'; '.join(failed)}. Where memory does not suffice, "
+                "lower batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
+            )
+        return path
+
+    def _run_row(self, row: Row, seed: int) -> Result:
+        """Trains, evaluates and decodes; writes result.json."""
+        hparams, run = row.apply(self.base), self._run_folder(row, seed)
+        config = dataclasses.replace(self.config, train_steps=hparams.train_steps, random_seed=seed)
+        options = RunOptions(command=self.command + "\n")
+        evaluation = train_run(self.dataset, hparams, run, config, self.strategy, options)
+        forget_models()
+        cost = (run.costs() or [NO_COST])[-1]
+        score, parameters = _score_dev(run, self.dataset)
+        result = Result(
+            row=row.name,
+            problem=self.dataset.name,
+            vocabulary_sha256=self.dataset.manifest.vocabulary_sha256,
+            hparams=hparams,
+            seed=seed,
+            steps=hparams.train_steps,
+            replicas=self.strategy.num_replicas_in_sync,
+            perplexity=evaluation.perplexity,
+            loss=evaluation.loss,
+            accuracy=evaluation.accuracy,
+            bleu=score.value,
+            bleu_signature=score.signature,
+            parameters=parameters,
+            seconds=cost.seconds,
+            training_flops=cost.flops,
+            metric=score.name,
+        )
+        write_record(run.result_file, result)
+        return result
+
+    def _run_folder(self, row: Row, seed: int) -> RunFolder:
+        """The run of a row: ROW for seed 1, ROW.seed2 for seed 2."""
+        return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
+
+    def _is_finished(self, row: Row, seed: int) -> bool:
+        """Whether a row has its result.
+
+        Raises:
+            ValueError: there is a result, or a checkpoint, of something else.
+        """
+        run, hparams = self._run_folder(row, seed), row.apply(self.base)
+        result = read_result(run)
+        found = result.hparams if result else run.hparams() if run.checkpoints() else hparams
+        if changes := hparams.diff(found):
+            listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
+            raise ValueError(
+                f"{run} holds a row of other hparams: {listed}. Use another --output_dir, or delete {run} to train it "
+                "anew."
+            )
+        if result and (result.data, result.seed) != (self._data, seed):
+            raise ValueError(
+                f"{run} must hold a result of {self.dataset.name} with this vocabulary and seed {seed}. Received: one "
+                f"of {result.problem}, seed {result.seed}. Use another --output_dir."
+            )
+        return result is not None
+
+    @property
+    def _data(self) -> tuple[str, str]:
+        """What identifies the data: the problem and its vocabularies."""
+        return self.dataset.name, self.dataset.manifest.vocabulary_sha256
+
+    def table(self) -> Table:
+        """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
+        table: dict[Row, list[Result]] = {}
+        for row in ROWS:
+            if row.fits(self.base):
+                runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
+                found = [result for run in runs if (result := read_result(RunFolder(run)))]
+                wanted = self._data, row.apply(self.base)
+                same = [result for result in found if (result.data, result.hparams) == wanted]
+                table[row] = sorted(same, key=lambda result: result.seed)
+        return Table(self.dataset.name, self.base, table, self.command)
+
+    def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
+        """`, about 3:20 h of training to go`, by the operations and times of the rows that are finished."""
+
+        def flops(hparams: HParams) -> float:  # of a whole training, on one replica
+            return cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps
+
+        done = self.table().results()
+        if not (seconds := sum(result.seconds for result in done)):
+            return ""
+        speed = sum(flops(result.hparams) for result in done) / seconds
+        minutes = round(sum(flops(row.apply(self.base)) for row, _ in todo) / speed / 60)
+        return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
+
+
+def dry_run(
+    rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> str:
+    """What the rows would cost, each run `num_seeds` times: sizes and costs by formula, hours by a few timed steps.
+
+    Raises:
+        ValueError: learned positions do not reach dev's longest pair.
+    """
+    check_positions(rows, base, dataset)
+    columns = ("row", "params ×10^6", "paper", "FLOPs per step", "memory, GB", "seconds per step", "steps", "hours")
+    lines, total = [], 0.0
+    for number, row in enumerate(rows, start=1):
+        report(f"Row {number} of {len(rows)}: timing a few steps of {row.name}.")
+        hparams = row.apply(base)
+        cost = cost_of(hparams, dataset)
+        try:
+            seconds = seconds_per_step(hparams, dataset, strategy)
+        except tf.errors.ResourceExhaustedError:  # more memory than there is
+            times = ("too large", "too large")
+        else:
+            hours = seconds * hparams.train_steps / 3600
+            total += hours
+            times = (f"{seconds:.3g}", f"{hours:.2f}")
+        forget_models()
+        sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
+        costs = (f"{cost.flops_per_step:.2e}", f"{cost.memory_bytes / 1e9:.1f}")
+        lines.append((row.name, *sizes, *costs, times[0], f"{hparams.train_steps:,}", times[1]))
+    pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
+    return (
+        f"{markdown_table(columns, lines, labels=1)}\n"
+        f"{total * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
+        f"decoding. FLOPs and memory are by formula, for each of {strategy.num_replicas_in_sync} replica(s); "
+        f"TensorFlow needs some memory besides. Vocabulary: {pieces} pieces (paper: 37,000).\n"
+    )
+
+
+def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
+    """Median time of a training step on real batches, compilation left out: each batch is seen once before."""
+    store = dataset.store("train")
+    plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
+    with strategy.scope():
+        model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
+        optimizer = make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    train_step = make_train_step(strategy, model, optimizer, hparams)
+    batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
+    times: list[float] = []
+    for iterator in (iter(batches), iter(batches)):
+        times = []
+        for _ in range(PROBE_STEPS):
+            started = time.monotonic()
+            float(train_step(iterator).loss)  # waits for the device
+            times.append(time.monotonic() - started)
+    return statistics.median(times)
+
+
+def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
+    """Raises ValueError where learned positions do not reach dev's longest pair: known before hours of work."""
+    dev = dataset.manifest.split("dev")
+    longest = max(dev.longest_source, dev.longest_target)
+    for row in rows:
+        hparams = row.apply(base)
+        if longest > (hparams.max_positions or longest):
+            raise ValueError(
+                f"Row {row.name} has learned positions, so max_length must be at least {longest} tokens, dev's longest "
+                f"sentence. Received: max_length={hparams.max_length}. Raise it for all rows, "
+                f"--hparams=max_length={longest}, or leave this row out of --rows."
+            )
+
+
+def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
+    """What one step of these hparams costs on this data, by formula."""
+    return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths)
+
+
+def forget_models() -> None:
+    """Frees what Keras and TensorFlow keep of models that nobody uses any more."""
+    keras.utils.clear_session()
+    gc.collect()
+
+
+def _score_dev(run: RunFolder, dataset: Dataset) -> tuple[Score, int]:
+    """BLEU (a parser's F1) of dev with the newest checkpoint and a beam of 4, and the number of parameters."""
+    translator = load(run.path)
+    store, options = dataset.store("dev"), translator.options(beam_size=BEAM_SIZE)
+    sources = store.source_text()
+    with tqdm(total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False) as bar:
+        decoded = translator.decode_and_score(sources, store.target_text(), options, bar.update)
+    write_lines(run.decoded_text("dev", translator.step), [output.text for output in decoded.best])
+    return decoded.score, translator.model.count_params()

@@ -1,0 +1,92 @@
+"""Loss, perplexity and accuracy on a split, with teacher forcing."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.data.batch_plan import BatchPlan
+from t2tlite.data.input_pipeline import Part, distribute
+from t2tlite.data.token_store import TokenStore
+from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
+from t2tlite.types import Seq2SeqModel, Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What a split says of a model."""
+
+    loss: float  # nats per target token, without label smoothing
+    accuracy: float  # share of target tokens given the highest probability
+    tokens: int  # target tokens evaluated
+
+    def __str__(self) -> str:
+        return f"dev loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The metrics by name."""
+        return {"loss": self.loss, "perplexity": self.perplexity, "accuracy": self.accuracy}
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one)."""
+        return math.exp(min(self.loss, 700.0))
+
+
+class Evaluator:
+    """Evaluates a model on one split, again and again.
+
+    Args:
+        strategy: where the model's variables live.
+        model: (inputs, targets) -> logits.
+        store: the split; every pair counts, however long.
+        hparams: for batch sizes.
+        max_batches: stop after this many batches; 0 means the whole split.
+    """
+
+    def __init__(
+        self,
+        strategy: tf.distribute.Strategy,
+        model: Seq2SeqModel,
+        store: TokenStore,
+        hparams: HParams,
+        max_batches: int = 0,
+    ) -> None:
+        longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
+        hparams.check_positions(longest, "a pair to evaluate")
+        self._strategy = strategy
+        self._store = store
+        self._plan = BatchPlan(
+            store.source_lengths,
+            store.target_lengths,
+            batch_tokens=hparams.batch_size * strategy.num_replicas_in_sync,
+            max_length=longest,
+            smallest=hparams.min_length_bucket,
+            step=hparams.length_bucket_step,
+        )
+        self._batches = min(max_batches or self._plan.num_batches, self._plan.num_batches)
+
+        def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+            inputs, targets = part.inputs[0], part.targets[0]
+            logits = model(inputs, targets)
+            return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
+
+        @tf.function(reduce_retracing=True)
+        def step(iterator: Iterator[Part]) -> list[Tensor]:
+            sums = strategy.run(replica_step, args=(next(iterator),))
+            return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
+
+        self._step = step
+
+    def evaluate(self) -> Evaluation:
+        """Evaluates the model as it is now."""
+        iterator = iter(distribute(self._strategy, self._store, self._plan, 0, self._batches))
+        sums = np.sum([[float(value) for value in self._step(iterator)] for _ in range(self._batches)], axis=0)
+        loss, tokens, correct = sums
+        return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))

@@ -1,0 +1,40 @@
+"""The learning rate, formula (3) of section 5.3."""
+
+from __future__ import annotations
+
+import keras
+from keras import ops
+
+from t2tlite.types import Config, Tensor
+
+
+@keras.saving.register_keras_serializable("t2tlite")
+class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
+    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+
+    Args:
+        hidden_size: d_model.
+        warmup_steps: optimizer steps of linear growth.
+        constant: factor on the paper's rate.
+        first_step: the step of the first update; with tensor2tensor's 0 it has rate 0.
+    """
+
+    def __init__(self, hidden_size: int, warmup_steps: int, constant: float = 1.0, first_step: int = 1) -> None:
+        self.hidden_size = hidden_size
+        self.warmup_steps = warmup_steps
+        self.constant = constant
+        self.first_step = first_step
+
+    def __call__(self, step: Tensor) -> Tensor:
+        """The rate of the update that follows `step` completed ones."""
+        step = ops.cast(step, "float32") + self.first_step
+        rate = ops.minimum(ops.rsqrt(step), step * self.warmup_steps**-1.5)
+        return self.constant * self.hidden_size**-0.5 * rate
+
+    def get_config(self) -> Config:
+        return {
+            "hidden_size": self.hidden_size,
+            "warmup_steps": self.warmup_steps,
+            "constant": self.constant,
+            "first_step": self.first_step,
+        }

@@ -1,0 +1,26 @@
+"""The devices that train."""
+
+from __future__ import annotations
+
+import os
+
+import tensorflow as tf
+
+
+def make_strategy(gpus: int | None = None) -> tf.distribute.Strategy:
+    """Data-parallel training on the GPUs of this machine, or on its CPU; on several machines if TF_CONFIG is set.
+
+    Args:
+        gpus: how many GPUs to use; None for all, 0 for the CPU.
+
+    Raises:
+        ValueError: there are not as many GPUs.
+    """
+    if os.environ.get("TF_CONFIG"):
+        return tf.distribute.MultiWorkerMirroredStrategy()
+    found = len(tf.config.list_physical_devices("GPU"))
+    if gpus is not None and not 0 <= gpus <= found:
+        raise ValueError(
+            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {found}. Received: {gpus}."
+        )
+    return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(found if gpus is None else gpus)] or ["CPU:0"])

@@ -1,0 +1,299 @@
+"""Labelled bracketing scores of parse trees, equal to those of EVALB (Sekine and Collins, 1997) with COLLINS.prm.
+
+A bracket is a label over a span of words. Recall is the share of the gold brackets that are also predicted, precision
+the share of the predicted brackets that are gold, F1 their harmonic mean; all are computed over the brackets of all
+sentences together. What EVALB compares, in the order in which it happens:
+
+1. Words whose tag is among `delete_labels` are removed: punctuation and traces. Spans count only the remaining words.
+2. A sentence whose prediction has no words left is skipped. A sentence whose words then differ from gold's is an error.
+   Both count only in the numbers of sentences.
+3. Brackets without words are dropped. Labels end before their first "-" or "=": NP-SBJ and NP=2 are NP. Then brackets
+   among `delete_labels` are dropped (TOP), but not what is in them.
+4. Each gold bracket takes one predicted bracket of the same span and label, so (NP (NP x)) has two.
+5. A predicted bracket crosses if it overlaps some gold bracket with neither inside the other.
+6. Tags are compared whole, among the remaining words.
+
+Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the twelfth error), scoring continues
+here. Where it prints an F-measure of nan, this one is 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from t2tlite.files.text_files import read_lines
+from t2tlite.trees.evalb_parameters import COLLINS, EvalbParameters
+from t2tlite.trees.tree import OPEN, TAG, Tree, parse_tree
+
+SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
+
+# The label of a node that stands for several trees on a line, or for none. It is not a bracket; no file can hold it.
+FOREST = "()"
+Bracket = tuple[str, int, int]  # label, first word, one past the last word
+
+QUOTE_MARKS = frozenset({"'", '"', "/"})  # the words that EVALB's QUOTE_LABEL is about
+
+
+@dataclass(frozen=True)
+class SentenceScore:
+    """A line of EVALB's table. A sentence that is an error or skipped has only a length and a status."""
+
+    length: int  # words of gold, with punctuation, without traces
+    status: int = SCORED  # or ERROR or SKIPPED
+    matched: int = 0  # brackets in both
+    gold: int = 0  # brackets
+    predicted: int = 0  # brackets
+    crossing: int = 0  # predicted brackets that cross a gold one
+    words: int = 0  # that are compared, thus without punctuation
+    correct_tags: int = 0
+    message: str = ""  # why the sentence is an error, in EVALB's words
+
+    @property
+    def recall(self) -> float:
+        """Percent; 0 if gold has no brackets."""
+        return _percent(self.matched, self.gold)
+
+    @property
+    def precision(self) -> float:
+        """Percent; 0 if the prediction has no brackets."""
+        return _percent(self.matched, self.predicted)
+
+    @property
+    def tagging_accuracy(self) -> float:
+        """Percent."""
+        return _percent(self.correct_tags, self.words)
+
+
+@dataclass(frozen=True)
+class ParsingScore:
+    """A summary; `str(score)` is the text that EVALB prints."""
+
+    sentences: int
+    errors: int  # sentences whose words are not those of gold
+    skipped: int  # sentences whose prediction has no words
+    valid: int  # the others, over which the following values are computed
+    recall: float  # percent, like all that follow except average_crossing
+    precision: float
+    f1: float
+    complete_match: float
+    average_crossing: float  # brackets per sentence
+    no_crossing: float
+    two_or_less_crossing: float
+    tagging_accuracy: float
+
+    def __str__(self) -> str:
+        return (
+            f"Number of sentence        = {self.sentences:6d}\n"
+            f"Number of Error sentence  = {self.errors:6d}\n"
+            f"Number of Skip  sentence  = {self.skipped:6d}\n"
+            f"Number of Valid sentence  = {self.valid:6d}\n"
+            f"Bracketing Recall         = {self.recall:6.2f}\n"
+            f"Bracketing Precision      = {self.precision:6.2f}\n"
+            f"Bracketing FMeasure       = {self.f1:6.2f}\n"
+            f"Complete match            = {self.complete_match:6.2f}\n"
+            f"Average crossing          = {self.average_crossing:6.2f}\n"
+            f"No crossing               = {self.no_crossing:6.2f}\n"
+            f"2 or less crossing        = {self.two_or_less_crossing:6.2f}\n"
+            f"Tagging accuracy          = {self.tagging_accuracy:6.2f}"
+        )
+
+
+def evalb(
+    gold: Sequence[Tree], predicted: Sequence[Tree | None], parameters: EvalbParameters = COLLINS
+) -> tuple[ParsingScore, ParsingScore]:
+    """Scores predicted trees against gold trees.
+
+    Args:
+        gold: one tree per sentence. An outermost bracket without a label is scored like any other; name it TOP.
+        predicted: as many, in the same order; None for a sentence without a parse.
+        parameters: which brackets and words are compared.
+
+    Returns:
+        The summary of all sentences, and that of those up to `parameters.cutoff_length` words.
+
+    Raises:
+        ValueError: there are more or fewer predicted trees than gold trees.
+    """
+    if len(gold) != len(predicted):
+        raise ValueError(
+            f"Each gold tree must have a predicted one. Received: {len(gold)} gold, {len(predicted)} predicted. "
+            "Give None for a sentence without a parse."
+        )
+    scores = [score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)]
+    return summarise(scores), summarise(scores, parameters.cutoff_length)
+
+
+def score_sentence(gold: Tree, predicted: Tree | None, parameters: EvalbParameters = COLLINS) -> SentenceScore:
+    """Compares a predicted tree with the gold tree of its sentence, by the steps at the top of this file."""
+    reference = _Parse(gold, parameters)
+    length = sum(tag not in parameters.delete_labels_for_length for tag in reference.tags)
+    parse = None if predicted is None else _Parse(predicted, parameters)
+    if parse is None or not any(parse.kept):
+        return SentenceScore(length, SKIPPED)
+    if sum(reference.kept) != sum(parse.kept):
+        _restore_quotes(reference, parse, parameters)
+    gold_words, words = reference.kept_words(), parse.kept_words()
+    if len(gold_words) != len(words):
+        return SentenceScore(length, ERROR, message=f"Length unmatch ({len(gold_words)}|{len(words)})")
+    for (gold_word, _), (word, _) in zip(gold_words, words, strict=True):
+        if not parameters.same_word(gold_word, word):
+            return SentenceScore(length, ERROR, message=f"Words unmatch ({gold_word}|{word})")
+    gold_brackets, brackets = reference.scored_brackets(parameters), parse.scored_brackets(parameters)
+    return SentenceScore(
+        length,
+        matched=_count_matched(gold_brackets, brackets, parameters),
+        gold=len(gold_brackets),
+        predicted=len(brackets),
+        crossing=_count_crossing(gold_brackets, brackets, len(words)),
+        words=len(words),
+        correct_tags=sum(parameters.same_label(g[1], p[1]) for g, p in zip(gold_words, words, strict=True)),
+    )
+
+
+def summarise(scores: Sequence[SentenceScore], max_length: int | None = None) -> ParsingScore:
+    """The summary of the sentences, or of those with at most `max_length` words of gold."""
+    scores = [s for s in scores if max_length is None or s.length <= max_length]
+    valid = [s for s in scores if s.status == SCORED]
+    total = total_counts(valid)
+    both = total.precision + total.recall
+    return ParsingScore(
+        sentences=len(scores),
+        errors=sum(s.status == ERROR for s in scores),
+        skipped=sum(s.status == SKIPPED for s in scores),
+        valid=len(valid),
+        recall=total.recall,
+        precision=total.precision,
+        f1=2 * total.precision * total.recall / both if both else 0.0,
+        complete_match=_percent(sum(s.matched == s.gold == s.predicted for s in valid), len(valid)),
+        average_crossing=total.crossing / len(valid) if valid else 0.0,
+        no_crossing=_percent(sum(s.crossing == 0 for s in valid), len(valid)),
+        two_or_less_crossing=_percent(sum(s.crossing <= 2 for s in valid), len(valid)),
+        tagging_accuracy=total.tagging_accuracy,
+    )
+
+
+def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
+    """The counts of all sentences together."""
+    names = ("length", "matched", "gold", "predicted", "crossing", "words", "correct_tags")
+    return SentenceScore(**{name: sum(getattr(s, name) for s in scores) for name in names})
+
+
+def read_parses(path: str | Path) -> Iterator[Tree]:
+    """Yields the parse of each line of a file, as EVALB reads it.
+
+    Several trees on a line become the children of a FOREST node. A line without words (blank, or "(())", which some
+    parsers write for a failure) becomes a FOREST node without children.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a line is not UTF-8 or not bracketed text; the message has file and line.
+    """
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            trees = tuple(parse_tree(text) for text in _split_trees(line))
+        except ValueError as error:
+            problem = str(error).removeprefix("the text, line 1: ")
+            raise ValueError(f"{path}, line {number}: {problem}") from None
+        yield trees[0] if len(trees) == 1 else Tree(FOREST, trees)
+
+
+class _Parse:
+    """The words, tags and brackets of a tree, and which of the words EVALB compares."""
+
+    def __init__(self, tree: Tree, parameters: EvalbParameters) -> None:
+        self.words, self.tags = tree.words(), tree.tags()
+        self.kept = [tag not in parameters.delete_labels for tag in self.tags]
+        self.brackets: list[Bracket] = []  # spans in all words; outer brackets first
+        position = 0
+        unclosed: list[int] = []  # indices of brackets
+        for kind, node in tree.walk():
+            if kind == TAG:
+                position += 1
+            elif kind == OPEN:
+                unclosed.append(len(self.brackets))
+                self.brackets.append((node.label, position, position))
+            else:
+                index = unclosed.pop()
+                self.brackets[index] = (node.label, self.brackets[index][1], position)
+
+    def kept_words(self) -> list[tuple[str, str]]:
+        """The words that EVALB compares, each with its tag."""
+        return list(itertools.compress(zip(self.words, self.tags, strict=True), self.kept))
+
+    def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
+        """The brackets that are compared, with spans in the words that are compared; outer brackets first."""
+        position = [0, *itertools.accumulate(self.kept)]
+        brackets = []
+        for label, start, end in self.brackets:
+            label = re.split("[-=]", label, maxsplit=1)[0]
+            if position[start] < position[end] and label not in (FOREST, *parameters.delete_brackets):
+                brackets.append((label, position[start], position[end]))
+        return brackets
+
+
+def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
+    """Keeps a quotation mark on both sides if one side deletes it and the other has it as a word.
+
+    Marks at the same position among the kept words are the same mark. (Of two marks in a row EVALB may insert the
+    first twice, and lose step; here each is inserted once.)
+    """
+
+    def marks(parse: _Parse) -> list[int]:
+        pairs = enumerate(zip(parse.words, parse.tags, strict=True))
+        return [i for i, (word, tag) in pairs if word in QUOTE_MARKS and tag in parameters.quote_labels]
+
+    for i, j in itertools.product(marks(predicted), marks(gold)):
+        if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(gold.kept[:j]):
+            predicted.kept[i] = gold.kept[j] = True
+
+
+def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: EvalbParameters) -> int:
+    """The number of gold brackets that a predicted bracket matches; each takes the first one that is left."""
+    unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for label, start, end in predicted:
+        unmatched[start, end].append(label)
+    matched = 0
+    for gold_label, start, end in gold:
+        labels = unmatched.get((start, end), [])
+        for index, label in enumerate(labels):
+            if not parameters.labelled or parameters.same_label(gold_label, label):
+                del labels[index]
+                matched += 1
+                break
+    return matched
+
+
+def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: int) -> int:
+    """The number of predicted brackets in which a gold bracket starts but does not end, or ends but does not start."""
+    last_end = [0] * (num_words + 1)  # by start
+    first_start = [num_words] * (num_words + 1)  # by end
+    for _, start, end in gold:
+        last_end[start] = max(last_end[start], end)
+        first_start[end] = min(first_start[end], start)
+    return sum(
+        max(last_end[start + 1 : end], default=0) > end or min(first_start[start + 1 : end], default=num_words) < start
+        for _, start, end in predicted
+    )
+
+
+def _split_trees(line: str) -> Iterator[str]:
+    """Yields the bracketed parts of a line that hold more than brackets, and then the rest of the line."""
+    depth = begin = 0
+    for bracket in re.finditer("[()]", line):
+        depth += 1 if bracket[0] == "(" else -1
+        if depth == 0:
+            text = line[begin : bracket.end()]
+            if text.strip("() \t"):
+                yield text
+            begin = bracket.end()
+    if line[begin:].strip():
+        yield line[begin:]  # not a tree: `parse_tree` reports what is wrong with it
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0

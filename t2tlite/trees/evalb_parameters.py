@@ -1,0 +1,92 @@
+"""The parameters of EVALB: which brackets and words are compared, and which labels count as the same."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from t2tlite.files.text_files import read_lines
+
+# keyword of a parameter file -> the field that it sets, and the number of values after the keyword
+KEYWORDS: dict[str, tuple[str | None, int]] = {
+    "DEBUG": (None, 1),  # t2t-evalb has flags for its output
+    "MAX_ERROR": (None, 1),  # errors are counted, but never end the scoring
+    "LABELED": ("labelled", 1),
+    "CUTOFF_LEN": ("cutoff_length", 1),
+    "DELETE_LABEL": ("delete_labels", 1),
+    "DELETE_LABEL_FOR_LENGTH": ("delete_labels_for_length", 1),
+    "EQ_LABEL": ("equal_labels", 2),
+    "EQ_WORD": ("equal_words", 2),
+    "QUOTE_LABEL": ("quote_labels", 1),
+}
+
+
+@dataclass(frozen=True)
+class EvalbParameters:
+    """The values that a parameter file of EVALB sets. The defaults are EVALB's without a file."""
+
+    labelled: bool = True  # False: only spans must agree
+    cutoff_length: int = 40  # words of the longest sentence in the second summary
+    delete_labels: frozenset[str] = frozenset()  # tags whose words, and labels whose brackets, are removed
+    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in a sentence's length
+    equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
+    equal_words: frozenset[tuple[str, str]] = frozenset()
+    quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse on quotation marks
+
+    def same_label(self, one: str, other: str) -> bool:
+        """Whether two labels, or two tags, count as the same."""
+        return one == other or (one, other) in self.equal_labels or (other, one) in self.equal_labels
+
+    def same_word(self, one: str, other: str) -> bool:
+        """Whether two words count as the same."""
+        return one == other or (one, other) in self.equal_words or (other, one) in self.equal_words
+
+    @functools.cached_property
+    def delete_brackets(self) -> frozenset[str]:
+        """The labels of brackets to drop. Unlike for tags, EVALB also drops the labels that equal these."""
+        return self.delete_labels.union(*(pair for pair in self.equal_labels if self.delete_labels.intersection(pair)))
+
+
+COLLINS = EvalbParameters(
+    delete_labels=frozenset({"TOP", "-NONE-", ",", ":", "``", "''", "."}),
+    delete_labels_for_length=frozenset({"-NONE-"}),
+    equal_labels=frozenset({("ADVP", "PRT")}),
+)
+
+
+def read_parameters(path: str | Path) -> EvalbParameters:
+    """The parameters in a parameter file of EVALB, such as its COLLINS.prm.
+
+    A line is a keyword and its value, or a comment that starts with "#". A parameter that the file does not set has its
+    default. DEBUG and MAX_ERROR are accepted and have no effect.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: EVALB has no such parameter; the message has file and line.
+    """
+    fields: dict[str, Any] = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        place = f"{path}, line {number}"
+        keyword, *values = line.split()
+        if keyword not in KEYWORDS:
+            raise ValueError(
+                f"{place}: a line must start with one of {', '.join(KEYWORDS)}. Received: {keyword!r}. "
+                "Correct it, or make the line a comment with #."
+            )
+        field, count = KEYWORDS[keyword]
+        if len(values) != count:
+            raise ValueError(
+                f"{place}: {keyword} takes {count} value{'s' * (count > 1)}. Received: {len(values)} "
+                f"({' '.join(values)}). Write a line for each."
+            )
+        if field in ("labelled", "cutoff_length"):
+            if not values[0].isdecimal():
+                raise ValueError(f"{place}: {keyword} takes a whole number. Received: {values[0]!r}. Correct it.")
+            fields[field] = bool(int(values[0])) if field == "labelled" else int(values[0])
+        elif field is not None:
+            fields[field] = fields.get(field, frozenset()) | {values[0] if count == 1 else tuple(values)}
+    return EvalbParameters(**fields)

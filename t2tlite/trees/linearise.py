@@ -1,0 +1,130 @@
+"""The ways to write a parse tree as a sequence of tokens for a sequence-to-sequence parser, and to read it back.
+
+    tree        (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
+    normalised  (S (NP XX XX )NP (VP XX )VP . )S
+    tags        (S (NP DT NN )NP (VP VBD )VP . )S
+    words       (S (NP The cat )NP (VP sat )VP . )S
+    t2t         S NP DT NN /NP VP VBD /VP . /S
+
+"normalised" is the form of Vinyals et al. (2015), "Grammar as a Foreign Language", which section 6.3 of the Transformer
+paper follows: labelled brackets, no words, and the tags of words normalised to XX. With "tags" the model learns to tag
+as well. With "words" the sequence is longer, but the model need not count words, and learns from few trees. "t2t" is
+the form of tensor2tensor. All of them leave out the root and write punctuation as its tag.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from t2tlite.trees.restore import NORMALISED_TAG, PUNCTUATION_TAGS, Event, Restored, restore
+from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
+
+PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Linearisation:
+    """Labelled brackets, and one token for each word."""
+
+    name: str  # the value of the option of parsing problems, which manifests record
+    has_tags: bool = False  # the token of a word is its part-of-speech tag
+    has_words: bool = False  # the token of a word is the word itself
+
+    def write(self, tree: Tree) -> str:
+        """The tokens of a cleaned tree, separated by one space.
+
+        Raises:
+            ValueError: the root is not TOP.
+        """
+        if tree.label != ROOT or tree.is_preterminal:
+            raise ValueError(
+                f"A tree with a {ROOT} root is required. Received: root {tree.label!r}. Pass it through clean_tree "
+                "first."
+            )
+        tokens = []
+        for kind, node in list(tree.walk())[1:-1]:
+            if kind != TAG:
+                tokens.append(("(" if kind == OPEN else ")") + node.label)
+            elif self.has_tags or node.label in PUNCTUATION_TAGS:
+                tokens.append(node.label)
+            else:
+                tokens.append(str(node.children[0]) if self.has_words else NORMALISED_TAG)
+        return " ".join(tokens)
+
+    def read(self, sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
+        """The tree that a sequence stands for, over exactly the given words, under TOP; see `restore` for the rules.
+
+        Args:
+            sequence: as decoded; it may be any text.
+            words: of the sentence; at least one.
+            fit_tags: correct the tags of punctuation; False for the sequences of gold trees.
+
+        Raises:
+            ValueError: there is no word, or one is empty or holds white space.
+        """
+        events, malformed = self._events(sequence)
+        return restore(events, words, malformed, fit_tags, self.has_words)
+
+    def symbols(self, tree: Tree) -> set[str]:
+        """The tokens of a tree's brackets and tags."""
+        return set(dataclasses.replace(self, has_tags=True).write(tree).split())
+
+    def _events(self, sequence: str) -> tuple[list[Event], int]:
+        """The tokens as events, and the number of malformed tokens, which are split before each bracket."""
+        events, malformed = [], 0
+        for token in sequence.split():
+            pieces = PIECE.findall(token)
+            malformed += pieces != [token] or token in "()"
+            for piece in pieces:
+                if piece[0] not in "()":
+                    events.append((TAG, piece))
+                elif len(piece) > 1:
+                    events.append((OPEN if piece[0] == "(" else CLOSE, piece[1:]))
+        return events, malformed
+
+
+class Tensor2tensorLinearisation(Linearisation):
+    """Labels without brackets; a constituent ends with its label after a slash.
+
+    The form does not say which labels open a constituent and which are tags. When read, a label opens a constituent if
+    its closing label comes later and belongs to no label in between.
+    """
+
+    def write(self, tree: Tree) -> str:
+        """The labels of a tree with any root, separated by one space."""
+        return " ".join(f"/{node.label}" if kind == CLOSE else node.label for kind, node in list(tree.walk())[1:-1])
+
+    def _events(self, sequence: str) -> tuple[list[Event], int]:
+        events, malformed = [], 0
+        unopened: Counter[str] = Counter()  # closing labels to the right that have no opening label yet
+        for token in reversed(sequence.split()):
+            closing = token.startswith("/")
+            label = re.sub(r"[()\0]", "", token[closing:])
+            malformed += not label or label != token[closing:]
+            if not label:
+                continue
+            kind = CLOSE if closing else OPEN if unopened[label] else TAG
+            unopened[label] += {CLOSE: 1, OPEN: -1, TAG: 0}[kind]
+            events.append((kind, label))
+        return events[::-1], malformed
+
+
+NORMALISED = Linearisation("normalised")
+TAGS = Linearisation("tags", has_tags=True)
+WORDS = Linearisation("words", has_words=True)
+T2T = Tensor2tensorLinearisation("t2t", has_tags=True)
+LINEARISATIONS = {form.name: form for form in (NORMALISED, TAGS, WORDS, T2T)}
+
+
+def find_linearisation(name: str) -> Linearisation:
+    """The linearisation of this name.
+
+    Raises:
+        ValueError: there is none.
+    """
+    if name not in LINEARISATIONS:
+        raise ValueError(f"--linearisation must be one of {', '.join(LINEARISATIONS)}. Received: {name!r}.")
+    return LINEARISATIONS[name]

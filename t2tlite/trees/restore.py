@@ -1,0 +1,237 @@
+"""Makes a tree over the words of a sentence from any decoded sequence.
+
+A model may decode anything: `restore` makes a tree of it by fixed rules, and counts each repair. In long sentences
+models lose count and write a tag too few or too many; the alignment of tags and words keeps the harm local.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
+
+NORMALISED_TAG = "XX"
+# Tags whose words EVALB leaves out of the score under COLLINS.prm. They stay, or the trees could not be scored.
+PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
+# The tag of words that are punctuation in every sentence. Apostrophe and hyphen are not: ' closes a quotation or is a
+# possessive (POS), - is a dash or joins two words (HYPH).
+PUNCTUATION_WORDS = {
+    **dict.fromkeys([","], ","),
+    **dict.fromkeys([".", "!", "?"], "."),
+    **dict.fromkeys([":", ";", "--", "...", "\u2014", "\u2026"], ":"),
+    **dict.fromkeys(["``", "\u201c"], "``"),
+    **dict.fromkeys(["''", '"', "\u201d"], "''"),
+}
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also right for such a word, such as NNS for the " of 5 inches
+
+Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
+NO_TAG = ""  # the label of a TAG event where a tag is probably missing
+
+
+@dataclasses.dataclass(frozen=True)
+class Restored:
+    """A tree made from a decoded sequence."""
+
+    tree: Tree  # over exactly the sentence's words, under TOP
+    repairs: Counter[str]  # how often each rule of `restore` was applied; empty if the sequence was such a tree
+
+    @property
+    def misaligned(self) -> int:
+        """How many words and tags of the sequence are not those of the sentence."""
+        return sum(self.repairs[name] for name in ("missing_tag", "surplus_tag", "changed_tag", "changed_word"))
+
+
+def restore(
+    events: Iterable[Event], words: Sequence[str], malformed: int = 0, fit_tags: bool = True, lexical: bool = False
+) -> Restored:
+    """The tree that a sequence of brackets and tags stands for, over exactly the given words, under TOP.
+
+    A tag belongs to the next word. If the sequence is not a tree, these rules apply, and `repairs` counts them by name.
+
+    First the brackets:
+
+    malformed_token: a token with brackets inside is split before each bracket (`XX)NP`); a bare bracket is dropped.
+    unmatched_closing: a closing bracket is dropped if no constituent of its label is open.
+    closed_by_another: a closing bracket also closes the constituents opened inside its own, one count each.
+    closed_at_end: a constituent still open at the end is closed there.
+
+    Then tags and words are aligned, both in order, at the least cost. These repairs cost 1 each:
+
+    surplus_tag: a tag is dropped.
+    missing_tag: a word without a tag joins the constituent of the word before it (at the start, of the word after it).
+        It costs 1/2 where a tag is probably missing: as the first word of a constituent without tags, where the word
+        is then put, and at the end if the last constituent is still open or without tags. If there is neither such a
+        place nor any tag, the words lie flat under TOP.
+    changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
+        on another word, is evidence that tags and words are out of step. With fit_tags=False no tag is evidence.
+    changed_word: a lexical sequence has another word than the sentence.
+
+    Of alignments with the same cost, the one is taken that leaves out the tags and words farthest from punctuation and
+    the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose gaps
+    come latest. Last:
+
+    empty_constituent: a constituent without a word is removed.
+
+    For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
+    `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
+
+    Args:
+        events: the brackets and tags, in any order.
+        words: the sentence, at least one word. Round brackets in words become -LRB- and -RRB-, as in treebanks.
+        malformed: the number of malformed tokens in the sequence.
+        fit_tags: False keeps all tags as they are, for the sequences of gold trees.
+        lexical: the tags other than punctuation are the words themselves, to which all of the above then applies.
+
+    Raises:
+        ValueError: there is no word, or one is empty or holds white space.
+    """
+    words = [tree_word(word) for word in words]
+    if not words:
+        raise ValueError("At least one word is required. Received: none. Leave empty sentences out.")
+    repairs = Counter(malformed_token=malformed)
+    balanced = _balanced(events, repairs)
+    if not any(kind == TAG for kind, _ in balanced):
+        balanced.insert(0, (TAG, NO_TAG))
+    places = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
+
+    def fits(tag: str, word: str) -> bool:
+        if lexical and tag not in PUNCTUATION_TAGS:
+            return tag == word
+        return not fit_tags or fitting_tag(word, tag) == tag
+
+    alignment = _aligned([balanced[place][1] for place in places], words, fits)
+
+    leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # the words at each place
+    here = next((number for number in alignment if number is not None), 0)
+    for word, number in zip(words, alignment, strict=True):
+        here = here if number is None else number
+        label = NO_TAG if number is None else balanced[places[number]][1]
+        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
+            repairs["changed_word"] += label != word
+            label = NORMALISED_TAG
+        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
+        repairs["missing_tag"] += label == NO_TAG
+        repairs["changed_tag"] += label not in (NO_TAG, tag)
+        leaves[places[here]].append(Tree(tag, (word,)))
+    repairs["surplus_tag"] = sum(balanced[place][1] != NO_TAG and place not in leaves for place in places)
+
+    stack: list[list[Tree]] = [[]]  # the children of each open constituent
+    for index, (kind, label) in enumerate(balanced):
+        if kind == OPEN:
+            stack.append([])
+        elif kind == TAG:
+            stack[-1].extend(leaves[index])
+        elif children := stack.pop():
+            stack[-1].append(Tree(label, tuple(children)))
+        else:
+            repairs["empty_constituent"] += 1
+    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)
+
+
+def fitting_tag(word: str, tag: str) -> str:
+    """The tag, or a better one if with this tag EVALB would leave out a word or count punctuation.
+
+    EVALB compares two trees only if the same words are left after those with certain tags are removed. Therefore
+    - a punctuation tag becomes XX on a word with a letter or a digit in it, and so do TOP, and -NONE- unless the word
+      looks like a trace (`*T*-1`, `0`);
+    - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag, unless it has a punctuation tag
+      or one of SYMBOL_TAGS.
+    """
+    if tag in PUNCTUATION_TAGS:
+        return NORMALISED_TAG if any(character.isalnum() for character in word) else tag
+    if tag == ROOT or (tag == EMPTY_TAG and not word.startswith(("*", "0"))):
+        tag = NORMALISED_TAG
+    return tag if tag in SYMBOL_TAGS else PUNCTUATION_WORDS.get(word, tag)
+
+
+def tree_word(word: str) -> str:
+    """A word in the form that it has in a tree, with -LRB- and -RRB- for round brackets.
+
+    Raises:
+        ValueError: the word is empty or holds white space.
+    """
+    if not word or word.split() != [word]:
+        raise ValueError(
+            f"A word must be text without white space. Received: {word!r}. Split the sentence on white space."
+        )
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+
+
+def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
+    """Events with matching brackets, and with NO_TAG in each empty constituent and at an end where some are open."""
+    balanced: list[Event] = []
+    stack: list[str] = []  # the labels of the open constituents
+    open_labels: Counter[str] = Counter()  # the same, counted
+
+    def close() -> None:
+        if balanced[-1][0] == OPEN:
+            balanced.append((TAG, NO_TAG))
+        open_labels[stack[-1]] -= 1
+        balanced.append((CLOSE, stack.pop()))
+
+    for kind, label in events:
+        if kind != CLOSE:
+            balanced.append((kind, label))
+            if kind == OPEN:
+                stack.append(label)
+                open_labels[label] += 1
+        elif not open_labels[label]:
+            repairs["unmatched_closing"] += 1
+        else:
+            while stack[-1] != label:
+                repairs["closed_by_another"] += 1
+                close()
+            close()
+    repairs["closed_at_end"] = len(stack)
+    if stack:
+        balanced.append((TAG, NO_TAG))
+    while stack:
+        close()
+    return balanced
+
+
+def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]) -> list[int | None]:
+    """The number of each word's tag, or None, by the costs that `restore` states; dropping NO_TAG costs nothing.
+
+    Takes time and memory in proportion to tags times words, unless each tag fits its word.
+    """
+    half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, which thus only decide between equals
+    pair = {tag: [half if tag == NO_TAG else 2 * half * (not fits(tag, word)) for word in words] for tag in set(tags)}
+    if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
+        return list(range(len(words)))
+    distances = _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
+    drop = [0 if tag == NO_TAG else 2 * half - distance for tag, distance in zip(tags, distances, strict=True)]
+    miss = [2 * half - distance for distance in _distances([word in PUNCTUATION_WORDS for word in words])]
+
+    # costs[w][t]: the least cost of aligning the words from w on with the tags from t on, as in edit distance
+    costs = [[0] * (len(tags) + 1) for _ in range(len(words) + 1)]
+    for t in reversed(range(len(tags))):
+        costs[-1][t] = costs[-1][t + 1] + drop[t]
+    for w in reversed(range(len(words))):
+        row, below = costs[w], costs[w + 1]
+        row[-1] = below[-1] + (half if tags[-1] == NO_TAG else miss[w])
+        for t in reversed(range(len(tags))):
+            row[t] = min(below[t + 1] + pair[tags[t]][w], row[t + 1] + drop[t], below[t] + miss[w])
+
+    alignment: list[int | None] = []
+    t = 0
+    for w in range(len(words)):
+        row, below = costs[w], costs[w + 1]
+        while t < len(tags) and row[t] == row[t + 1] + drop[t] != below[t + 1] + pair[tags[t]][w]:
+            t += 1
+        paired = t < len(tags) and row[t] == below[t + 1] + pair[tags[t]][w]
+        alignment.append(t if paired else None)
+        t += paired
+    return alignment
+
+
+def _distances(marks: list[bool]) -> list[int]:
+    """The number of steps from each place to the nearest mark or end; 0 at a mark."""
+
+    def from_left(marks: list[bool]) -> list[int]:
+        return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
+
+    return [min(pair) for pair in zip(from_left(marks), reversed(from_left(marks[::-1])), strict=True)]

@@ -1,0 +1,103 @@
+"""Types that cross modules: tensors, what a model is, and the structures it returns.
+
+Shapes are not part of a type. They are written as comments and in docstrings, `[B, T, D]`, with letters that are
+explained at the top of each file.
+"""
+
+# B batch, S source length, T target length, H heads, K and U size of a key and of a value in one head, V vocabulary
+# M hypotheses of a sentence (beam size), L most positions that are decoded
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+# A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships types that mypy can use, so it is
+# an alias of Any, which tells the reader what is a tensor.
+Tensor: TypeAlias = Any
+
+# The constructor arguments of a layer or a model, as `get_config` returns them: JSON-serialisable.
+Config: TypeAlias = dict[str, Any]
+
+
+class LayerCache(NamedTuple):
+    """The keys and values that a decoder layer needs to decode a position at a time."""
+
+    keys: Tensor  # [B, H, L, M, K], of the positions decoded so far: those of slot m at position l
+    values: Tensor  # [B, H, L, M, U], likewise
+    memory_keys: Tensor  # [B, H, S, K], of the encoder's output
+    memory_values: Tensor  # [B, H, S, U], likewise
+
+
+class DecodingCache(NamedTuple):
+    """What decoding keeps from one position to the next; a nest of tensors whose shapes do not change."""
+
+    layers: tuple[LayerCache, ...]  # one for each decoder layer
+    memory_bias: Tensor  # float32 [B, 1, 1, S], the padding mask of the source
+
+
+class AttentionWeights(NamedTuple):
+    """The attention weights of each layer, float32; each row (last axis) sums to one."""
+
+    encoder: list[Tensor]  # [B, H, S, S], self-attention of each encoder layer
+    decoder: list[Tensor]  # [B, H, T, T], self-attention of each decoder layer
+    cross: list[Tensor]  # [B, H, T, S], attention of each decoder layer to the encoder's output
+
+
+class Variable(Protocol):
+    """A Keras variable, as optimizers and checkpoints use it."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def value(self) -> Tensor: ...
+
+    def assign(self, value: Tensor) -> Tensor: ...
+
+    def numpy(self) -> Tensor: ...
+
+
+class Seq2SeqModel(Protocol):
+    """An encoder-decoder model, as training, decoding and checkpoints use it. `Transformer` is one."""
+
+    @property
+    def trainable_variables(self) -> Sequence[Variable]:
+        """The weights; they exist once the model is built."""
+
+    @property
+    def max_positions(self) -> int | None:
+        """The number of positions that the model knows, or None if there is no limit."""
+
+    def count_params(self) -> int:
+        """The number of weights."""
+
+    def __call__(self, inputs: Tensor, targets: Tensor, seed: Tensor | None = None) -> Tensor:
+        """Logits float32 [B, T, V] of each target token, given those before it and the source (teacher forcing).
+
+        Args:
+            inputs: int32 [B, S], source ids ending in EOS, padded with PAD.
+            targets: int32 [B, T], likewise.
+            seed: int32 [2] to train with dropout, or None to run without.
+        """
+
+    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
+        """The attention weights of `__call__` without dropout."""
+
+    def start_decoding(self, inputs: Tensor, beam_size: int, length: int | Tensor) -> DecodingCache:
+        """Encodes the source and makes room for `length` positions of `beam_size` hypotheses."""
+
+    def decode_step(
+        self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
+    ) -> tuple[Tensor, DecodingCache]:
+        """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled.
+
+        Args:
+            tokens: int32 [B, M], the token before this position; PAD at the first.
+            step: the position, counted from 0.
+            ancestors: float32 [B, M, L, M]; [b, m, l, s] is 1 if hypothesis m was in slot s at position l, else 0.
+            cache: as `start_decoding` or the step before returned it.
+        """

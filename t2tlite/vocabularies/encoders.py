@@ -1,0 +1,57 @@
+"""Vocabulary files of both kinds: opening them, and what manifests record of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+from t2tlite.files.atomic_file import file_sha256
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
+from t2tlite.vocabularies.text_encoder import TextEncoder
+
+ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> ending of its file's name
+ENCODERS: dict[str, type[SentencePieceEncoder | SubwordEncoder]] = {
+    "sentencepiece": SentencePieceEncoder,
+    "subwords": SubwordEncoder,
+}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VocabularyEntry:
+    """What a manifest records of a vocabulary file."""
+
+    file: str  # the file's name in the folder of the manifest
+    type: str = ""  # "sentencepiece" or "subwords"; the file name's ending says the same
+    size: int  # number of ids
+    bytes: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path, name: str = "") -> VocabularyEntry:
+        """The entry of a vocabulary file, under its own name or another. Raises as `open_encoder`."""
+        name = name or path.name
+        kind = vocabulary_type(name)
+        size = ENCODERS[kind](path).vocab_size
+        return cls(file=name, type=kind, size=size, bytes=path.stat().st_size, sha256=file_sha256(path))
+
+
+def vocabulary_type(path: str | Path) -> str:
+    """The type of a vocabulary by its file name: "sentencepiece", "subwords", or else a ValueError."""
+    for kind, ending in ENDINGS.items():
+        if Path(path).suffix == ending:
+            return kind
+    raise ValueError(
+        f"A vocabulary's file name must end in .model (SentencePiece) or .subwords (tensor2tensor). Received: {path}."
+    )
+
+
+def open_encoder(path: str | Path) -> TextEncoder:
+    """The encoder of a vocabulary file. Raises FileNotFoundError or ValueError if it cannot be read."""
+    return ENCODERS[vocabulary_type(path)](path)
+
+
+def open_encoders(folder: Path, source: VocabularyEntry, target: VocabularyEntry) -> tuple[TextEncoder, TextEncoder]:
+    """The encoders of source and target; one object for both if they share a vocabulary. Raises as `open_encoder`."""
+    encoder = open_encoder(folder / source.file)
+    return encoder, encoder if target == source else open_encoder(folder / target.file)

@@ -1,0 +1,158 @@
+"""SentencePiece vocabularies: encoding and decoding with one, and learning one."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import sentencepiece
+
+from t2tlite.files.atomic_file import atomic_file
+from t2tlite.tokens import EOS, PAD
+from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
+
+SPACE = "\u2581"  # how a piece writes the space before a word
+UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded text
+
+# Characters beyond this share of the training text are spelled in bytes instead of taking up a piece each. Text of up
+# to 10,000 characters keeps them all; web-crawled text loses the thousands of characters that occur a few times in it.
+CHARACTER_COVERAGE = 0.9999
+
+# SentencePiece skips sentences of more than 4,192 bytes; longer ones are learned from in parts of this many characters.
+SENTENCE_CHARACTERS = 1000
+
+
+class SentencePieceEncoder(TextEncoder):
+    """A SentencePiece vocabulary: text to token ids and back.
+
+    `decode(encode(text))` is the same text for any Unicode text: leading, trailing and repeated spaces, tabs, control
+    characters, composed and decomposed accents, emoji. Characters that training did not see are spelled in the bytes
+    of UTF-8. One exception: U+2581 (LOWER ONE EIGHTH BLOCK), which SentencePiece uses for spaces, becomes a space.
+
+    Ids that encoding never yields are decoded too: bytes that are not UTF-8 as U+FFFD, and the unknown token, id 2, as
+    U+2047 between spaces.
+
+    Example, with a vocabulary in which `▁walk` is 417 and `ing` is 268:
+
+        encode("walking")              # [417, 268]
+        decode([417, 268, 1, 0, 0])    # "walking"
+        pieces([417, 268, 1])          # ["▁walk", "ing", "</s>"]; "<0x0A>" is a piece for a byte
+    """
+
+    def __init__(self, path: str | Path):
+        """Loads a `.model` file, which takes milliseconds.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is not a SentencePiece model, or its padding and EOS ids are not 0 and 1.
+        """
+        self.path = Path(path)
+        if not self.path.is_file():
+            raise FileNotFoundError(f"The vocabulary must be a file. Received: {path}, which does not exist.")
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.path.read_bytes())
+            if not self._processor.get_piece_size():
+                raise RuntimeError("no pieces")  # an empty file is read as an empty model
+        except RuntimeError as error:
+            raise ValueError(
+                f"The vocabulary must be a SentencePiece model. Received: {path}, which is not one or is damaged."
+            ) from error
+        found = self._processor.pad_id(), self._processor.eos_id()
+        if found != (PAD, EOS):
+            raise ValueError(
+                f"The padding and EOS tokens of a vocabulary must have the ids {PAD} and {EOS}. Received: {found[0]} "
+                f"and {found[1]} in {path}. Train it with pad_id={PAD}, eos_id={EOS}."
+            )
+        self.vocab_size: int = self._processor.get_piece_size()
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        try:
+            return self._processor.encode(list(texts), num_threads=1)
+        except (RuntimeError, TypeError) as error:
+            for text in texts:
+                check_unicode(text)
+            raise ValueError(f"SentencePiece cannot encode the text: {error}") from error
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return self._processor.decode(text_ids(ids, self.vocab_size))
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        return [self._processor.id_to_piece(i) for i in checked_ids(ids, self.vocab_size)]
+
+    def tf_tokenizer(self) -> Any:
+        """A `tensorflow_text.SentencepieceTokenizer`: the same ids in a TensorFlow graph, EOS appended."""
+        import tensorflow_text
+
+        return tensorflow_text.SentencepieceTokenizer(self.path.read_bytes(), add_eos=True)
+
+
+def train_sentencepiece(
+    sentences: Iterable[str], vocab_size: int, path: str | Path, symbols: Sequence[str] = ()
+) -> None:
+    """Learns a byte-pair vocabulary from `sentences` and writes it to `path`; the same sentences give the same file.
+
+    BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the 256 bytes from id 3 on. Each
+    digit is a piece of its own. Text is not normalised, and spaces are kept as they are.
+
+    Args:
+        sentences: plain text, read once.
+        vocab_size: exactly this many ids, 259 of them for special tokens and bytes.
+        path: the model file, written atomically.
+        symbols: strings without spaces, each of which is one piece wherever a word begins with it.
+
+    Raises:
+        ValueError: `vocab_size` is too large or too small for the text (the message names the limit), there is no
+            text, or a sentence contains a lone surrogate.
+    """
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=_parts(sentences),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocab_size,
+            pad_id=PAD,
+            eos_id=EOS,
+            unk_id=UNKNOWN,
+            bos_id=-1,
+            byte_fallback=True,
+            user_defined_symbols=[SPACE + symbol for symbol in symbols],
+            split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
+            character_coverage=CHARACTER_COVERAGE,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            num_threads=1,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise _training_error(str(error), vocab_size, len(symbols)) from error
+    with atomic_file(path) as file:
+        file.write(model.getvalue())
+
+
+def _parts(sentences: Iterable[str]) -> Iterator[str]:
+    for sentence in sentences:
+        check_unicode(sentence)
+        for start in range(0, len(sentence), SENTENCE_CHARACTERS):
+            yield sentence[start : start + SENTENCE_CHARACTERS]
+
+
+def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
+    """SentencePiece's message, reworded so that it says what to do."""
+    if found := re.search(r"too high.*?<= (\d+)", message):
+        return ValueError(
+            f"vocab_size must be at most {found[1]} for this text, which is too small for more. Received: "
+            f"{vocab_size}. Lower vocab_size or give more text."
+        )
+    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
+        symbols = f", {num_symbols:,} symbols" if num_symbols else ""
+        return ValueError(
+            f"vocab_size must be at least {found[1]} for this text: 259 ids are special tokens and bytes{symbols}, and "
+            f"each character needs one. Received: {vocab_size}. Raise vocab_size."
+        )
+    if "sentences_.empty()" in message:
+        return ValueError("The vocabulary needs text to learn from. Received: no sentences. Check the training files.")
+    return ValueError(f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces: {message}")

@@ -1,0 +1,83 @@
+"""What the encoders of both kinds of vocabulary have in common.
+
+In every vocabulary the padding token has id 0 and the end-of-sentence token (EOS) id 1. `encode` adds neither: the
+token store appends EOS, and batches are padded. `decode` ends at EOS and skips padding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from t2tlite.tokens import EOS, PAD
+
+
+class TextEncoder(Protocol):
+    """A vocabulary: text to token ids and back. Encoders can be pickled.
+
+    Attributes:
+        path: the vocabulary file.
+        vocab_size: number of ids.
+    """
+
+    path: Path
+    vocab_size: int
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The token ids of each text, without EOS; an empty list for the empty text.
+
+        Raises:
+            ValueError: a text contains a lone surrogate, or a character that a damaged vocabulary cannot encode.
+        """
+        ...
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as models output them.
+
+        Raises:
+            ValueError: an id before EOS is negative, or `vocab_size` or more.
+        """
+        ...
+
+    def pieces(self, ids: Iterable[int]) -> list[str]:
+        """How the vocabulary writes each id, EOS and padding included.
+
+        Raises:
+            ValueError: an id is negative, or `vocab_size` or more.
+        """
+        ...
+
+    def encode(self, text: str) -> list[int]:
+        """`encode_batch` of one text."""
+        return self.encode_batch([text])[0]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.path,)
+
+
+def text_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """The ids up to the first EOS, padding left out, checked as `checked_ids` does."""
+    until_eos = itertools.takewhile(lambda i: i != EOS, ids)
+    return checked_ids((i for i in until_eos if i != PAD), vocab_size)
+
+
+def checked_ids(ids: Iterable[int], vocab_size: int) -> list[int]:
+    """The ids as a list. Raises ValueError if an id is negative, or `vocab_size` or more."""
+    checked = [int(i) for i in ids]
+    for i in checked:
+        if not 0 <= i < vocab_size:
+            raise ValueError(f"A token id must be at least 0 and less than {vocab_size}. Received: {i}.")
+    return checked
+
+
+def check_unicode(text: str) -> None:
+    """Raises ValueError if `text` cannot be written in UTF-8 because it contains a lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"Text must be Unicode without lone surrogates. Received: {text[error.start]!a} at character "
+            f"{error.start + 1} of {text[:80]!a}. Read the file as UTF-8."
+        ) from error

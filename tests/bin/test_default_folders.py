@@ -1,0 +1,89 @@
+"""Commands without --data_dir and --output_dir: data in `data`, the run in runs/PROBLEM-HPARAMS_SET."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+from tiny_run import SMALL, tiny_run
+
+from t2tlite.bin import flags, t2t_avg_checkpoints, t2t_datagen, t2t_decoder, t2t_trainer
+from t2tlite.data.dataset import open_dataset
+
+NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
+RUN = "runs/twenty_words-twenty_words_tiny"
+
+
+@pytest.fixture
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """An empty current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_papers_command_in_an_empty_folder(empty, capsys):
+    """Nothing else is given: the folders are reported, and the command that makes the data."""
+    assert t2t_trainer.main(["--problem=wmt_ende", "--hparams_set=transformer_big"]) == 1
+    assert capsys.readouterr() == (
+        "",
+        "The run is in runs/wmt_ende-transformer_big.\n"
+        "t2tlite: There is no finished data of wmt_ende in data. Run t2t-datagen --problem=wmt_ende --data_dir=data "
+        "first; an interrupted run resumes. Or add --generate_data to this command.\n",
+    )
+    assert not list(empty.iterdir())
+
+
+def test_train_average_and_decode_by_names_alone(made, empty, capsys):
+    (empty / "data").symlink_to(made.data)
+    package = f"--t2t_usr_dir={made.package}"
+    assert t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"]) == 0
+    said = capsys.readouterr()
+    assert said.err.startswith(f"The run is in {RUN}.\n")
+    assert said.out.endswith(f"The run is in {RUN}.\n")
+    assert (empty / RUN / "model.ckpt-1.index").exists()
+    recorded = (empty / RUN / "flags.txt").read_text().splitlines()
+    assert {"t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
+
+    assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
+    assert f"into {RUN}/averaged/model.ckpt-1." in capsys.readouterr().out
+
+    assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1", "--checkpoint_path=averaged"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith(f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-1, translations {RUN}/decodes/test.1.txt\n")
+    assert (empty / RUN / "decodes" / "test.1.json").exists()
+
+    assert t2t_decoder.main([*NAMES[:1], "--hparams_set=absent", "--split=test"]) == 1
+    assert "Received: runs/twenty_words-absent, which has no hparams.json." in capsys.readouterr().err
+
+
+def test_data_is_made_in_data(empty, made, capsys):
+    assert t2t_datagen.main([NAMES[0], f"--t2t_usr_dir={made.package}", "--train_size=300", "--num_processes=1"]) == 0
+    assert "twenty_words: made in" in capsys.readouterr().out
+    assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300
+
+
+@pytest.mark.parametrize(
+    ("argv", "command"),
+    [
+        (["--problem=grammar_ende_rev"], "--problem=grammar_ende_rev --data_dir=data"),
+        (["--problem=wsj_parsing"], "--problem=wsj_parsing --data_dir=data --tmp_dir=FOLDER"),
+        (
+            ["--problem=wsj_parsing_semi", "--tmp_dir=my trees"],
+            "--problem=wsj_parsing_semi --data_dir=data '--tmp_dir=my trees' --extra_trees=FILE",
+        ),
+        (
+            ["--problem=parallel_text", "--data_dir=elsewhere"],
+            "--problem=parallel_text --data_dir=elsewhere --train_source=FILE --train_target=FILE --dev_source=FILE "
+            "--dev_target=FILE",
+        ),
+    ],
+)
+def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsys):
+    assert t2t_trainer.main([*argv, "--hparams_set=transformer_tiny"]) == 1
+    assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
+    assert flags.run_command("", t2t_datagen.FLAGS, lambda args: None, shlex.split(command)) == 0  # it has these flags

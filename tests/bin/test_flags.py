@@ -1,0 +1,371 @@
+"""The frame in which every command runs: its flags, its messages, its exit status."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.bin import flags, t2t_bleu, t2t_datagen
+from t2tlite.data.problem import Problem, option
+from t2tlite.training.loop_config import LoopConfig
+
+NAMES = ("problem", *flags.PROBLEM_OPTIONS, "generate_data", "hparams")
+
+
+def nothing(args: flags.Args) -> None:
+    """A command that does nothing."""
+
+
+def failing(error: BaseException):
+    """A command that raises."""
+
+    def run(args: flags.Args) -> None:
+        raise error
+
+    return run
+
+
+@pytest.fixture
+def parsed():
+    """Runs a command that keeps its flag values: parsed("--problem=x") -> those values."""
+
+    def parse(*argv: str) -> flags.Args:
+        kept: list[flags.Args] = []
+        assert flags.run_command("Doc.", NAMES, kept.append, argv) == 0
+        return kept[0]
+
+    return parse
+
+
+def test_values_have_their_types(parsed):
+    args = parsed(
+        "--problem=p", "--vocab_size=8000", "--max_length_ratio=1.5", "--train_source=a,b", "--generate_data",
+        "--hparams=a=1,b=2",
+    )  # fmt: skip
+    assert vars(args) == {
+        "problem": "p",
+        "generate_data": True,
+        "hparams": "a=1,b=2",
+        "options": {"vocab_size": 8000, "max_length_ratio": 1.5, "train_source": ("a", "b")},
+    }
+
+
+def test_values_that_are_not_given(parsed):
+    assert vars(parsed()) == {"problem": None, "generate_data": False, "hparams": "", "options": {}}
+
+
+@pytest.mark.parametrize(
+    ("argv", "expected"),
+    [
+        (["--generate_data"], True),
+        (["--generate_data=false"], False),
+        (["--generate_data", "--nogenerate_data"], False),
+    ],
+)
+def test_booleans(parsed, argv, expected):
+    assert parsed(*argv).generate_data is expected
+
+
+def test_value_as_the_next_argument(parsed):
+    assert parsed("--problem", "p", "-vocab_size", "5").options == {"vocab_size": 5}
+
+
+def test_the_last_of_several_counts(parsed):
+    assert parsed("--problem=a", "--problem=b").problem == "b"
+
+
+@pytest.mark.parametrize(
+    ("argv", "messages"),
+    [
+        (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem? --help lists the flags."]),
+        (["--vocab_sise=5"], ["Unknown command line flag 'vocab_sise'", "Did you mean: vocab_size?"]),
+        (["--vocab_size=many"], ["--vocab_size=many", "--help lists the flags."]),
+        (["--vocab_size=1.5"], ["--vocab_size=1.5"]),
+        (["--max_length_ratio=x"], ["--max_length_ratio=x"]),
+        (["--generate_data=maybe"], ["--generate_data=maybe"]),
+        (["--data_dir=x"], ["Unknown command line flag 'data_dir'"]),  # not one of this command's
+        (["somewhere"], ["Every argument is a flag, --name=value. Received: 'somewhere'."]),
+        (["--problem=x", "a", "b"], ["Every argument is a flag, --name=value. Received: 'a b'."]),
+        (["--problem"], ["Missing value for flag --problem"]),
+    ],
+)
+def test_a_bad_command_line(capsys, argv, messages):
+    def run(args: flags.Args) -> None:
+        raise RuntimeError("a command with a bad command line must not run")
+
+    assert flags.run_command("Doc.", NAMES, run, argv) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("t2tlite: ")
+    assert err.count("\n") == 1
+    for message in messages:
+        assert message in err
+
+
+@pytest.mark.parametrize(
+    "error", [ValueError("Too long."), FileNotFoundError("Too long."), flags.CommandError("Too long.")]
+)
+def test_a_mistake_is_one_line(capsys, error):
+    assert flags.run_command("Doc.", NAMES, failing(error), []) == 1
+    assert capsys.readouterr() == ("", "t2tlite: Too long.\n")
+
+
+def test_the_operating_system_names_the_file(capsys, tmp_path):
+    def run(args: flags.Args) -> None:
+        (tmp_path / "absent.txt").read_text()
+
+    assert flags.run_command("Doc.", NAMES, run, []) == 1
+    assert "absent.txt" in capsys.readouterr().err
+
+
+def test_an_error_of_ours_keeps_its_traceback():
+    with pytest.raises(KeyError, match="ours"):
+        flags.run_command("Doc.", NAMES, failing(KeyError("ours")), [])
+
+
+def test_interrupted(capsys):
+    assert flags.run_command("Doc.", NAMES, failing(KeyboardInterrupt()), []) == 130
+    assert capsys.readouterr() == ("", "t2tlite: Interrupted.\n")
+
+
+def test_messages_name_the_program(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/usr/bin/t2t-datagen", "--problem=p"])
+    assert flags.run_command("Doc.", NAMES, failing(ValueError("Bad.")), None) == 1
+    assert capsys.readouterr().err == "t2t-datagen: Bad.\n"
+    monkeypatch.setattr(sys, "argv", ["t2t-datagen", "--problem=p", "rest"])
+    assert flags.run_command("Doc.", NAMES, nothing) == 1
+    assert "Received: 'rest'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h", "-help", "--helpfull", "-?"])
+def test_help(capsys, flag):
+    assert flags.run_command("What it does.\n", NAMES, failing(ValueError("must not run")), ["--problem=p", flag]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert out.startswith("What it does.\n\nFlags:\n")
+    for name in flags.definitions(NAMES):
+        assert out.count(f"  --{name}\n") + out.count(f"  --[no]{name}\n") == 1
+
+
+def test_help_of_every_flag():
+    names = (*flags.DEFINITIONS, *flags.PROBLEM_OPTIONS)
+    text = flags.help_text("Doc.", names)
+    lines = text.splitlines()
+    assert all(len(line) <= 100 for line in lines)
+    for name, (kind, default, _) in flags.definitions(names).items():
+        shown = f"  --[no]{name}" if kind is bool else f"  --{name}"
+        assert lines.count(shown) == 1
+        if kind is bool:
+            assert default is False, name
+    assert "(default: 600)" in text
+    assert "(default: )" not in text
+    assert "(default: None)" not in text
+
+
+def test_flags_are_tensor2tensors():
+    theirs = """problem hparams_set hparams data_dir tmp_dir output_dir generate_data train_steps eval_steps
+        local_eval_frequency save_checkpoints_secs keep_checkpoint_max worker_gpu random_seed warm_start_from
+        t2t_usr_dir registry_help decode_hparams decode_from_file decode_to_file decode_interactive checkpoint_path
+        score_file""".split()
+    assert set(theirs) <= set(flags.DEFINITIONS)
+
+
+# flags derived from the fields they fill
+
+
+def test_the_training_loops_flags(capsys):
+    """Every field of LoopConfig is a flag with the field's default, and fills that field."""
+    kept: list[flags.Args] = []
+    assert flags.run_command("Doc.", flags.LOOP, kept.append, []) == 0
+    assert flags.loop_config(kept[0], train_steps=7) == LoopConfig(train_steps=7)
+    given = {name: number for number, name in enumerate(flags.LOOP, start=1)}
+    assert flags.run_command("Doc.", flags.LOOP, kept.append, [f"--{name}={v}" for name, v in given.items()]) == 0
+    assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
+    assert flags.DEFINITIONS["keep_checkpoint_max"] == (
+        int, 20, "Checkpoints kept, the newest; the best by dev is kept in addition."
+    )  # fmt: skip
+
+
+def test_options_of_our_problems():
+    """Those that a command has always had, each with a help text that its problem's field holds."""
+    import t2tlite.problems  # noqa: F401
+
+    options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
+        dev_target test_source test_target source_language target_language train_size linearisation fragments
+        extra_trees""".split()
+    found = flags.problem_flags()
+    assert set(options) <= found.keys()
+    for name in set(options):
+        assert "Explained in" not in found[name].help, name
+        assert found[name].default is None
+    kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
+    assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
+    assert "of about vocab_size pieces. (default: sentencepiece)" in found["vocab_type"].help
+    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Files of automatically parsed trees")
+
+
+def test_options_of_other_problems(monkeypatch):
+    """A field without a help text, one of several problems, one with another default, one of no simple type."""
+    monkeypatch.setattr(registry, "_problems", {})
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class First(Problem):
+        """First."""
+
+        vocab_size: int = 100
+        shuffled: bool = False
+        words: tuple[str, ...] = option((), "Words.")
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class Second(First):
+        """Second."""
+
+        vocab_size: int = 200
+        nothing: None = None
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class Third(Problem):
+        """Third."""
+
+        vocab_size: int = 300
+
+    found = flags.problem_flags()
+    share = "Pieces in the vocabulary that source and target share. (default: the problem's)"
+    assert found["vocab_size"] == (int, None, share)
+    assert found["words"] == (list, None, "first, second: Words.")
+    explained = f"first, second: Explained in {__name__}.First. (default: False)"
+    assert found["shuffled"] == (bool, None, explained)
+    assert "nothing" not in found
+    assert "reverse" not in found
+
+
+def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
+    """They are flags, though they are known only after --t2t_usr_dir is imported."""
+    monkeypatch.setattr(registry, "_problems", {})
+    package = tmp_path / "my_flags_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import dataclasses\n"
+        "from t2tlite import registry\n"
+        "from t2tlite.data.problem import Problem, option\n"
+        "@registry.register_problem\n"
+        "@dataclasses.dataclass(frozen=True)\n"
+        "class CountingUp(Problem):\n"
+        "    highest: int = option(9, 'The last number.')\n"
+    )
+    names = ("problem", *flags.PROBLEM_OPTIONS, "t2t_usr_dir")
+    kept: list[flags.Args] = []
+    assert flags.run_command("Doc.", names, kept.append, ["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    assert kept[0].options == {"highest": 5}
+    assert registry.problem("counting_up", **kept[0].options).highest == 5
+    assert flags.run_command("Doc.", names, kept.append, ["--help", "--t2t_usr_dir", str(package)]) == 0
+    assert "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out
+
+
+# what flags stand for
+
+
+@pytest.fixture
+def named():
+    """The run folder that flags name: named("--problem=p", ...) -> its path."""
+
+    def folder(*argv: str) -> str:
+        kept: list[flags.Args] = []
+        assert flags.run_command("Doc.", ("problem", "hparams_set", "output_dir"), kept.append, argv) == 0
+        return str(flags.run_folder(kept[0]))
+
+    return folder
+
+
+def test_run_folder(named):
+    both = ["--problem=wmt_ende_rev", "--hparams_set=transformer_big"]
+    assert named(*both) == "runs/wmt_ende_rev-transformer_big"
+    assert named(*both, "--output_dir=elsewhere") == "elsewhere"
+    assert named("--output_dir=~/run") == str(Path.home() / "run")
+    message = r"^--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARAMS_SET\.$"
+    for argv in ([], both[:1], both[1:], [*both, "--output_dir="], ["--problem=", both[1]]):
+        with pytest.raises(flags.CommandError, match=message):
+            named(*argv)
+
+
+def test_words_and_what_is_recorded(parsed):
+    args = parsed("--problem=p", "--vocab_size=0", "--train_source=a,b", "--nogenerate_data")
+    assert flags.words(args) == ["--problem=p", "--vocab_size=0", "--train_source=a,b"]
+    kept: list[flags.Args] = []
+    argv = ["--seeds=1", "--n=6"]
+    assert flags.run_command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append, argv) == 0
+    assert flags.words(kept[0]) == ["--n=6"]  # the others have their defaults
+    assert flags.recorded("t2t-x", kept[0]) == "t2t-x\n--seeds=1\n--n=6\n--random_seed=1\n"
+
+
+def test_require():
+    kept: list[flags.Args] = []
+    argv = ["--problem=p", "--n=0"]
+    assert flags.run_command("Doc.", ("problem", "n", "hparams", "t2t_vocab"), kept.append, argv) == 0
+    args = kept[0]
+    flags.require(args, "problem", "n")
+    with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help says what for\.$"):
+        flags.require(args, "problem", "hparams")
+    with pytest.raises(flags.CommandError, match=r"^--hparams and --t2t_vocab must be given\."):
+        flags.require(args, "hparams", "problem", "t2t_vocab")
+
+
+def test_verbosity(capsys, monkeypatch):
+    import tensorflow as tf
+
+    level = tf.get_logger().level
+    monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # so that it is as before afterwards
+    names = ("problem", "verbosity")
+    try:
+        assert flags.run_command("Doc.", names, nothing, ["--verbosity=loud"]) == 1
+        message = "--verbosity must be one of debug, info, warning, error. Received: 'loud'."
+        assert message in capsys.readouterr().err
+        assert flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=error"]) == 1
+        assert tf.get_logger().level == 40  # logging.ERROR
+        with pytest.raises(ValueError, match="Bad"):  # the traceback, for whoever debugs
+            flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=debug"])
+        assert tf.get_logger().level == 10
+    finally:
+        tf.get_logger().setLevel(level)
+
+
+def test_two_commands_in_one_process(capsys, tmp_path):
+    (tmp_path / "text").write_text("one two three four five\n", encoding="utf-8")
+    scored = [f"--translation={tmp_path}/text", f"--reference={tmp_path}/text"]
+    assert t2t_bleu.main([*scored, "--tokenize=intl"]) == 0
+    assert "tok:intl" in capsys.readouterr().out
+    assert t2t_datagen.main(["--registry_help"]) == 0
+    assert "Hparam sets:" in capsys.readouterr().out
+    assert t2t_bleu.main(scored) == 0
+    assert "tok:13a" in capsys.readouterr().out  # the first command's flag is forgotten
+    assert t2t_datagen.main([]) == 1
+    assert "--problem must be given" in capsys.readouterr().err
+    assert t2t_bleu.main(["--registry_help"]) == 1  # each knows its own flags alone
+    assert "Unknown command line flag 'registry_help'" in capsys.readouterr().err
+
+
+def test_as_a_process_of_its_own(tmp_path):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_datagen", "--help"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(t2t_datagen.__doc__.strip())
+    for name in flags.definitions(t2t_datagen.FLAGS):
+        assert f"{name}\n" in done.stdout
+
+
+def test_a_reader_that_has_enough_is_no_mistake():
+    """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
+    code = "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
+    command = [sys.executable, "-c", code, "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 128 + 13  # SIGPIPE

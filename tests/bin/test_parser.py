@@ -1,0 +1,288 @@
+"""A parser, through the real commands: it learns, its trees are over the words, and its F1 is EVALB's."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import pytest
+
+import t2tlite
+from t2tlite import registry
+from t2tlite.bin import t2t_decoder, t2t_trainer
+from t2tlite.problems import grammar
+from t2tlite.runs.records import BestCheckpoint
+from t2tlite.tasks.task import Score
+from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.loop import _Loop
+from t2tlite.trees.evalb import evalb
+from t2tlite.trees.tree import Tree, parse_tree
+
+SMALL = "num_hidden_layers=1,num_heads=4,batch_size=1024,layer_prepostprocess_dropout=0.0"
+LEARNS = f"{SMALL},hidden_size=64,filter_size=128,learning_rate_constant=0.5,learning_rate_warmup_steps=100"
+UNLEARNED = f"{SMALL},hidden_size=8,filter_size=8"
+FAST = "--decode_hparams=beam_size=1,extra_length=20"
+
+
+class Made(NamedTuple):
+    """What the commands have made."""
+
+    data: Path
+    run: Path  # 300 steps; read only
+    stderr: str  # of the training
+    dev: list[Tree]  # gold, tags included
+
+
+def train(data, run, *flags):
+    """Calls t2t-trainer in this process and returns its exit status."""
+    where = [f"--data_dir={data}", f"--output_dir={run}"]
+    return t2t_trainer.main(["--hparams_set=transformer_tiny", *where, *flags])
+
+
+def generated(linearisation, train_size):
+    return ["--generate_data", "--num_processes=1", "--vocab_size=1000", f"--train_size={train_size}",
+            f"--linearisation={linearisation}"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def short_sentences():
+    """Sentences of at most 7 words, 30 each in dev and test: quickly learned and decoded."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("MAX_WORDS", 7), ("DEV_SIZE", 30), ("TEST_SIZE", 30)):
+            patch.setattr(grammar, name, value)
+        yield
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, short_sentences):
+    folder = tmp_path_factory.mktemp("parser")
+    err = io.StringIO()
+    flags = ["--problem=grammar_parsing", f"--hparams={LEARNS}", "--train_steps=300", "--local_eval_frequency=0"]
+    with contextlib.redirect_stderr(err):
+        status = train(folder / "data", folder / "run", *flags, "--eval_bleu", *generated("tags", 4000))
+    assert status == 0, err.getvalue()
+    dev = list(registry.problem("grammar_parsing", linearisation="tags").trees("dev", None))
+    return Made(folder / "data", folder / "run", err.getvalue(), dev)
+
+
+@pytest.fixture(scope="module")
+def model(made):
+    return t2tlite.load(made.run)
+
+
+@pytest.fixture
+def loaded(model, monkeypatch):
+    """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
+    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
+
+
+def decode(run, *flags):
+    return t2t_decoder.main([f"--output_dir={run}", *flags])
+
+
+def f1_of(written, gold):
+    """EVALB's F1 of a file of trees."""
+    score, _ = evalb(gold, [parse_tree(line) for line in written.read_text().splitlines()])
+    return score.f1
+
+
+# the whole way, from nothing to a score
+
+
+def test_learns_to_parse(made, loaded, tmp_path, capsys):
+    written = tmp_path / "test.trees"
+    assert decode(made.run, "--split=test", f"--decode_to_file={written}") == 0
+    f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
+    assert float(f1[1]) >= 80  # 93 where this was written
+    assert len(written.read_text().splitlines()) == 30
+
+
+# splits
+
+
+def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded, capsys):
+    assert decode(made.run, "--split=dev") == 0
+
+    shown = capsys.readouterr().out
+    written = made.run / "decodes" / "dev.300.txt"
+    predicted = [parse_tree(line) for line in written.read_text().splitlines()]
+    assert [tree.words() for tree in predicted] == [tree.words() for tree in made.dev]
+    f1 = f1_of(written, made.dev)
+    assert re.search(rf"^F1 {f1:.2f} \(recall \d+\.\d\d, precision \d+\.\d\d, ", shown, re.MULTILINE)
+    assert re.search(r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30 sentences\)\nEVALB, COL", shown)
+    assert re.search(r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE)
+    assert shown.endswith(f"Run {made.run}, checkpoint {made.run}/model.ckpt-300, trees {written}\n")
+
+    record = json.loads((made.run / "decodes" / "dev.300.json").read_text())
+    assert record["scores"]["F1"] == pytest.approx(f1)
+    assert record["scores"]["tagging accuracy"] > 50
+    assert (record["split"], record["step"], record["sentences"]) == ("dev", 300, 30)
+    assert record["checkpoint"] == f"{made.run}/model.ckpt-300"
+    assert record["signature"] == "EVALB, COLLINS.prm, all lengths"
+    asked = {name: record["decode_hparams"][name] for name in ("beam_size", "alpha", "extra_length", "return_beams")}
+    assert asked == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
+
+
+def test_examples_of_a_split_show_trees(made, loaded, tmp_path, capsys):
+    written = tmp_path / "dev.trees"
+    assert decode(made.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0
+    rows = re.findall(r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$", capsys.readouterr().out, re.MULTILINE)
+    assert len(rows) == 5
+    gold = {" ".join(tree.words()): tree for tree in made.dev}
+    for source, parse, tree in rows:
+        assert parse in written.read_text().splitlines()
+        assert parse_tree(parse).words() == source.split()
+        assert parse_tree(tree) == gold[source]
+
+
+# files, what is typed, Python
+
+
+def test_file_to_file(made, loaded, tmp_path, capsys):
+    source, target = tmp_path / "in.txt", tmp_path / "out.trees"
+    lines = [
+        "A bird was not sick .",
+        "",
+        " \t",
+        "  I   listened to him .",
+        "qwxyz \u00fcber (zzz) -LRB- \U0001f600 ?",
+        ".",
+    ]
+    source.write_text("\n".join(lines) + "\n")
+
+    assert decode(made.run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+
+    written = target.read_text().split("\n")
+    assert [written[1], written[2], written[6:]] == ["", "", [""]]
+    assert parse_tree(written[0]).words() == lines[0].split()
+    assert parse_tree(written[3]).words() == ["I", "listened", "to", "him", "."]
+    assert parse_tree(written[4]).words() == ["qwxyz", "\u00fcber", "-LRB-zzz-RRB-", "-LRB-", "\U0001f600", "?"]
+    assert parse_tree(written[5]).words() == ["."]
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.search(r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", told.err)
+
+
+def test_n_best(made, loaded, tmp_path, capsys):
+    source = tmp_path / "in.txt"
+    source.write_text("\nA bird was not sick .\n")
+    assert decode(made.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
+    rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows] == ["0", "1", "1"]
+    assert rows[0][1:] == ["", "0.000000"]
+    for row in rows[1:]:
+        assert parse_tree(row[1]).words() == "A bird was not sick .".split()
+    assert 0 > float(rows[1][2]) != float(rows[2][2])
+
+
+def test_interactive(made, loaded, monkeypatch, capsys):
+    typed = iter(["A bird was not sick .", "cat " * 2100, ""])
+    monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
+    assert decode(made.run, "--decode_interactive") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r" +-\d\.\d{3}  \(TOP .*\(\. \.\)+", lines[1])
+    assert "A sentence must have at most 2,048 tokens." in lines[2]
+
+
+def test_parse(model):
+    sentences = ["A bird was not sick .", " ", "(A) [b] {c} ''", "bird"]
+    parses = model.parse(sentences, beam_size=2)
+    words = [parse.tree.words() if parse.tree else None for parse in parses]
+    assert words == [sentences[0].split(), None, ["-LRB-A-RRB-", "[b]", "{c}", "''"], ["bird"]]
+    assert (parses[1].text, parses[1].sequence, parses[1].score, parses[1].repairs) == ("", "", 0.0, {})
+    for parse in (parses[0], parses[2], parses[3]):
+        assert parse_tree(parse.text) == parse.tree
+        assert parse.tree.label == "TOP"
+        assert parse.score < 0
+        assert all(count > 0 for count in parse.repairs.values())
+    assert model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
+    n_best = model.decode(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
+    assert parses[0] == n_best[0]
+    assert model.translate(sentences[:1], beam_size=2)[0] in [one.sequence for one in n_best]
+    assert model.parse([]) == []
+
+
+def test_parse_n_best(model):
+    (parses,) = model.decode(["A bird was not sick ."], model.options(return_beams=3, beam_size=4))
+    assert len({parse.sequence for parse in parses}) == 3
+    assert len({parse.score for parse in parses}) == 3
+    assert not parses[0].repairs  # of four hypotheses those that fit the words come first
+
+
+def test_what_parse_refuses(model):
+    with pytest.raises(ValueError, match=r"A list of sentences is required\. Received: one string\."):
+        model.parse("A bird was not sick .")
+    with pytest.raises(ValueError, match=r"Each sentence must be a string\. Received: \['A', 'bird'\]\."):
+        model.parse([["A", "bird"]])
+    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens"):
+        model.parse(["bird", "bird " * 2100])
+    with pytest.raises(ValueError, match=r"no field 'beamsize'\. Did you mean 'beam_size'"):
+        model.parse(["bird"], beamsize=2)
+
+
+# F1 while training
+
+
+def test_f1_of_dev_while_training(made, loaded, tmp_path):
+    told = re.search(
+        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", made.stderr
+    )
+    f1 = float(told[1])
+    assert json.loads((made.run / "best" / "best.json").read_text())["f1"] == pytest.approx(f1, abs=0.01)
+    assert decode(made.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
+    assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", made.dev), abs=0.01)  # the same search, beam 21
+
+
+def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
+    class Checkpoints:
+        best: BestCheckpoint | None = None
+
+        def save_best(self, best):
+            self.best = best
+
+    checkpoints = Checkpoints()
+    for step, loss, f1, better in ((1, 3.0, 20.0, True), (2, 4.0, 40.0, True), (3, 2.0, 30.0, False)):
+        state = SimpleNamespace(checkpoints=checkpoints, step=step)
+        score = Score("F1", {"F1": f1}, "EVALB")
+        assert _Loop._keep_if_best(state, Evaluation(loss, 0.5, 10), score) == better
+    assert (checkpoints.best.step, checkpoints.best.metrics["f1"]) == (2, 40.0)
+
+
+# other ways to write trees, and the other direction
+
+
+@pytest.mark.parametrize("linearisation", ["words", pytest.param("t2t", marks=pytest.mark.slow)])
+def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
+    run = tmp_path / "run"
+    flags = ["--problem=grammar_parsing", f"--hparams={UNLEARNED}", "--train_steps=2", *generated(linearisation, 1500)]
+    assert train(tmp_path / "data", run, *flags) == 0
+    assert decode(run, "--split=dev", FAST) == 0
+    shown = capsys.readouterr().out
+    gold = list(registry.problem("grammar_parsing").trees("dev", None))
+    f1 = f1_of(run / "decodes" / "dev.2.txt", gold)
+    tagging = r", tagging accuracy \d+\.\d\d" if linearisation == "t2t" else ""
+    assert re.search(rf"^F1 {f1:.2f} \(recall .*unscored sentences \d+{tagging}\) on dev", shown, re.MULTILINE)
+    shown_gold = parse_tree(re.search(r"^gold +(.*)$", shown, re.MULTILINE)[1])
+    assert shown_gold == gold[0] if linearisation == "t2t" else shown_gold.words() == gold[0].words()
+
+
+@pytest.mark.slow
+def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
+    run = tmp_path / "run"
+    flags = ["--problem=grammar_parsing_rev", f"--hparams={UNLEARNED}", "--train_steps=2"]
+    assert train(tmp_path / "data", run, *flags, *generated("normalised", 1500)) == 0
+    assert decode(run, "--split=dev", FAST) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"^BLEU \d+\.\d\d on dev \(30 sentences\)\nnrefs:1", shown, re.MULTILINE)
+    assert re.search(r"^source +\(S \(", shown, re.MULTILINE)
+    assert re.search(r"^reference +\w+ ", shown, re.MULTILINE)
+    model = t2tlite.load(run)
+    assert (model.task.name, model.task.outputs) == ("translation", "translations")
+    with pytest.raises(ValueError, match=r"a parsing problem parses\. Received: one of grammar_parsing_rev\. Use tran"):
+        model.parse(["A bird was not sick ."])

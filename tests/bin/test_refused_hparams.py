@@ -1,0 +1,151 @@
+"""Hparams of tensor2tensor's that t2tlite refuses, one by one and together."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from t2tlite.tensor2tensor.hparams import REQUIRED_VALUES, convert_hparams
+
+SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
+
+
+def converted(**changes):
+    return convert_hparams(SMALLEST | changes)
+
+
+REFUSED = [
+    ("self_attention_type", "dot_product_relative", "'dot_product'"),
+    ("ffn_layer", "local_moe", "'dense_relu_dense' or 'conv_hidden_relu'"),
+    ("norm_type", "batch", "'layer'"),
+    ("multiply_embedding_mode", "none", "'sqrt_depth'"),
+    ("proximity_bias", True, "False"),
+    ("causal_decoder_self_attention", False, "True"),
+    ("unidirectional_encoder", True, "False"),
+    ("attention_variables_3d", True, "False"),
+    ("num_area_layers", 3, "0"),
+    ("hard_attention_k", 8, "0"),
+    ("prepend_mode", "prepend_inputs_full_attention", "'none'"),
+    ("vocab_divisor", 128, "1"),
+    ("pack_dataset", True, "False"),
+    ("weight_dtype", "bfloat16", "'float32'"),
+    ("bottom", {"inputs": "image"}, "{}"),
+    ("top", {"targets": "ctc"}, "{}"),
+    ("name", {"inputs": "image"}, "{}"),
+    ("loss", {"targets": "l2"}, "{}"),
+    ("weights_fn", {"targets": "all"}, "{}"),
+    ("input_modalities", "inputs:image:default", "'default'"),
+    ("target_modality", "symbol:ctc", "'default'"),
+    ("symbol_modality_skip_top", True, "False"),
+    ("pos", "emb", "'timing' or 'none'"),
+    ("pos", "timing_from_features", "'timing' or 'none'"),
+    ("pos", "timing_halves", "'timing' or 'none'"),  # ours
+]
+
+
+@pytest.mark.parametrize(("name", "value", "required"), REFUSED)
+def test_refused(name, value, required):
+    with pytest.raises(ValueError, match=re.escape(f"\n  {name}={value!r}: must be {required}.\n")):
+        converted(**{name: value})
+
+
+def test_every_required_value_is_tested():
+    assert {name for name, _, _ in REFUSED} == {*REQUIRED_VALUES, "pos"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [("n", "dan"), ("none", "da"), ("nd", "da"), ("n", "ad"), ("none", "none"), ("", "n")]
+)
+def test_other_normalisations_are_refused(before, after):
+    told = (
+        f"layer_preprocess_sequence='{before or 'none'}' with layer_postprocess_sequence='{after}': must be 'n' with "
+        "'da', or 'none' with 'dan'."
+    )
+    with pytest.raises(ValueError, match=re.escape(told)):
+        converted(layer_preprocess_sequence=before, layer_postprocess_sequence=after)
+
+
+def test_every_reason_is_told():
+    theirs = {
+        "hidden_size": "512",
+        "num_heads": 0,
+        "num_hidden_layers": 6,
+        "pos": "emb",
+        "norm_type": "batch",
+        "ffn_layer": "sru",
+        "learning_rate": "fast",
+        "attention_dropout": 1.0,  # of training alone: no reason
+    }
+    with pytest.raises(ValueError) as caught:  # noqa: PT011  (the whole message is compared)
+        convert_hparams(theirs)
+    assert str(caught.value).split("\n") == [
+        "tensor2tensor's hparams must be those of a model that t2tlite has. Received:",
+        "  hidden_size='512': must be a whole number.",
+        "  filter_size is missing: a whole number is required.",
+        "  num_heads=0: must be at least 1.",
+        "  pos='emb': must be 'timing' or 'none'.",
+        "  ffn_layer='sru': must be 'dense_relu_dense' or 'conv_hidden_relu'.",
+        "  norm_type='batch': must be 'layer'.",
+        "  learning_rate='fast': must be a number.",
+        "t2tlite cannot import this model; use it with tensor2tensor.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("hidden_size", "512", "a whole number"),
+        ("hidden_size", 512.0, "a whole number"),
+        ("num_heads", True, "a whole number"),
+        ("num_encoder_layers", None, "a whole number"),
+        ("norm_epsilon", "1e-6", "a number"),
+        ("pos", None, "text"),
+        ("layer_preprocess_sequence", ["n"], "text"),
+        ("shared_embedding_and_softmax_weights", "true", "true or false"),
+        ("use_target_space_embedding", 2, "true or false"),
+        ("shared_embedding", [], "true or false"),
+        ("relu_dropout", "0.1", "a number"),
+        ("batch_size", 4096.5, "a whole number"),
+        ("optimizer", 1, "text"),
+        ("learning_rate_schedule", None, "text"),
+        ("learning_rate_constant", False, "a number"),
+        ("train_steps", "many", "a whole number"),
+    ],
+)
+def test_types(name, value, kind):
+    with pytest.raises(ValueError, match=re.escape(f"\n  {name}={value!r}: must be {kind}.\n")):
+        converted(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"filter_size": 0}, "filter_size=0: must be at least 1."),
+        ({"num_decoder_layers": -1}, "num_decoder_layers=-1: must be at least 0."),
+        ({"norm_epsilon": float("nan")}, "norm_epsilon=nan: must be at least 0.0."),
+        ({"norm_epsilon": float("inf")}, "norm_epsilon=inf: must be at least 0.0."),
+        ({"hidden_size": 511, "num_heads": 1}, "hidden_size must be even for sinusoid positions. Received: 511."),
+        ({"attention_key_channels": 100}, "must be a multiple of num_heads. Received: 100 channels, num_heads=8."),
+    ],
+)
+def test_models_that_cannot_be(changes, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        converted(**changes)
+
+
+@pytest.mark.parametrize("name", SMALLEST)
+def test_what_must_be_there(name):
+    theirs = {other: value for other, value in SMALLEST.items() if other != name}
+    with pytest.raises(ValueError, match=f"\n  {name} is missing: a whole number is required.\n"):
+        convert_hparams(theirs)
+
+
+def test_layers_may_be_counted_for_each_stack():
+    theirs = {name: value for name, value in SMALLEST.items() if name != "num_hidden_layers"}
+    with pytest.raises(ValueError, match="num_hidden_layers is missing"):
+        convert_hparams(theirs | {"num_encoder_layers": 4})
+    hparams, _ = convert_hparams(theirs | {"num_encoder_layers": 4, "num_decoder_layers": 2})
+    assert (hparams.encoder_layers, hparams.decoder_layers) == (4, 2)
+    hparams, _ = converted(num_decoder_layers=2)
+    assert (hparams.encoder_layers, hparams.decoder_layers) == (6, 2)

@@ -1,0 +1,285 @@
+"""The command t2t-decoder: files, splits, what is typed, scores, and what it refuses."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_run import tiny_run
+
+import t2tlite
+from t2tlite.bin import flags, t2t_decoder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def model(made):
+    return t2tlite.load(made.run)
+
+
+@pytest.fixture
+def loaded(model, monkeypatch):
+    """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
+    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
+
+
+def decode(made, *more):
+    return t2t_decoder.main([f"--output_dir={made.run}", *more])
+
+
+def write(path, text):
+    path.write_bytes(text.encode())
+    return path
+
+
+# files
+
+
+def test_file_to_file_keeps_every_line_in_its_place(made, tmp_path, capsys):
+    text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse never\nhorse bites bird\n\n"
+    source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
+
+    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+
+    lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
+    lines += ["fisch blau nie maus mag", "pferd vogel beisst", ""]
+    assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.search(r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s", told.err)
+
+
+def test_terminal_greedy_and_gzip(made, tmp_path, capsys):
+    import gzip
+
+    source = tmp_path / "in.txt.gz"
+    source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
+    assert decode(made, f"--decode_from_file={source}", "--decode_hparams=beam_size=1") == 0
+    assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
+
+
+def test_n_best(made, model, loaded, tmp_path, capsys):
+    source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
+    assert decode(made, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
+    lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
+    assert [line[0] for line in lines] == ["0", "1", "1", "1"]
+    assert lines[0][1:] == ["", "0.000000"]
+    assert lines[1][1] == "katze rot hund sieht"
+    assert len({line[1] for line in lines[1:]}) == 3
+    scores = [float(line[2]) for line in lines[1:]]
+    assert scores == sorted(scores, reverse=True)
+    # log-probability / ((5 + tokens) / 6) ** 0.6, the EOS a token
+    tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
+    log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
+    assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
+
+
+def test_empty_file(made, loaded, tmp_path):
+    source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
+    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert target.read_bytes() == b""
+
+
+# splits
+
+
+def test_split_is_scored_and_shown(made, loaded, capsys):
+    assert decode(made, "--split=dev") == 0
+    shown = capsys.readouterr().out
+    for what in ("source ", "translation ", "reference "):
+        assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
+    assert re.search(r"^BLEU \d+\.\d\d on dev \(40 sentences\)\nnrefs:1\|case:mixed\|.*tok:13a", shown, re.MULTILINE)
+    assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
+    written = made.run / "decodes" / "dev.120.txt"
+    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-120, translations {written}\n"
+    assert shown.endswith(where)
+    assert len(written.read_text().splitlines()) == 40
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ("tset", "The split must be one of train, dev, test. Received: 'tset'."),
+        ("train", "Only dev and test data keep their text."),
+    ],
+)
+def test_other_splits(made, loaded, capsys, split, message):
+    assert decode(made, f"--split={split}") == 1
+    assert message in capsys.readouterr().err
+
+
+def test_run_copied_elsewhere_and_data_gone(made, tmp_path, capsys):
+    run = Path(shutil.copytree(made.run, tmp_path / "copy"))
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+    source = write(tmp_path / "in.txt", "red cat sees dog\n")
+
+    assert t2t_decoder.main([f"--output_dir={run}", f"--decode_from_file={source}"]) == 0
+    assert capsys.readouterr().out == "katze rot hund sieht\n"
+
+    assert t2t_decoder.main([f"--output_dir={run}", "--split=test"]) == 1
+    told = capsys.readouterr().err
+    assert f"There is no finished data of twenty_words in {tmp_path}/gone." in told
+    assert "Or say with --data_dir where the data of this run is now." in told
+
+    assert t2t_decoder.main([f"--output_dir={run}", "--split=test", f"--data_dir={made.data}"]) == 0
+    assert f"translations {run}/decodes/test.120.txt" in capsys.readouterr().out
+
+
+# what is typed
+
+
+def typed(monkeypatch, *lines):
+    """Answers `input` with lines, then with the end of the file."""
+    rest = iter(lines)
+
+    def answer(prompt):
+        try:
+            return next(rest)
+        except StopIteration:
+            raise EOFError from None
+
+    monkeypatch.setattr(builtins, "input", answer)
+
+
+def test_interactive(made, loaded, monkeypatch, capsys):
+    typed(monkeypatch, "red cat sees dog", "cat " * 2100, "horse bites bird")
+    assert decode(made, "--decode_interactive") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Type a sentence; an empty line or Ctrl-D ends."
+    assert re.fullmatch(r" +-\d\.\d{3}  katze rot hund sieht", lines[1])
+    assert "A sentence must have at most 2,048 tokens." in lines[2]
+    assert lines[3].endswith("  pferd vogel beisst")
+
+
+def test_interactive_ends_at_an_empty_line(made, loaded, monkeypatch, capsys):
+    typed(monkeypatch, "", "red cat sees dog")
+    assert decode(made, "--decode_interactive") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+# scores
+
+
+def test_scores_equal_the_logits(made, model, loaded, tmp_path, capsys):
+    pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
+    file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
+
+    assert decode(made, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
+
+    expected = []
+    for source, target in pairs:
+        pair = (model.source_encoder.encode(text) for text in (source, target))
+        inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
+        logits = np.array(model.model(inputs, targets), np.float64)[0]
+        log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))
+    shown = [float(line) for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(shown, expected, atol=2e-5)
+    assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
+
+
+@pytest.mark.parametrize("bad", ["no tab here", "two\ttabs\there", ""])
+def test_score_file_with_a_bad_line(made, tmp_path, capsys, bad):
+    file = write(tmp_path / "pairs.tsv", f"cat\tkatze\n{bad}\n")
+    assert decode(made, f"--score_file={file}") == 1
+    told = capsys.readouterr().err
+    assert f"Each line must be source TAB target. Received: {file}, line 2: {bad!r}." in told
+
+
+# what is refused
+
+
+def test_too_long_a_line_leaves_the_old_output(made, loaded, tmp_path, capsys):
+    source = write(tmp_path / "in.txt", "cat\n" + "cat " * 2100 + "\n")
+    target = write(tmp_path / "out.txt", "old\n")
+    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
+    told = capsys.readouterr().err
+    assert re.search(r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens, beginning 'cat cat", told)
+    assert target.read_text() == "old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
+
+
+@pytest.mark.parametrize(
+    ("flags_given", "message"),
+    [
+        ([], "One of --decode_from_file, --split, --decode_interactive, --score_file must be given. Received: none."),
+        (["--split=test", "--score_file=x"], "must be given. Received: --split and --score_file."),
+        (["--decode_from_file=absent.txt"], "Received: absent.txt, which does not exist."),
+        (["--score_file=absent.tsv"], "Received: absent.tsv, which does not exist."),
+        (["--split=test", "--decode_hparams=beamsize=3"], "decode_hparams has no field 'beamsize'. Did you mean '"),
+        (["--split=test", "--decode_hparams=beam_size=0"], "beam_size must be at least 1"),
+        (["--split=test", "--decode_hparams=return_beams=9"], "return_beams must be at most beam_size."),
+        (["--split=test", "--decode_hparam=beam_size=2"], "Unknown command line flag 'decode_hparam'."),
+        (["--split=test", "--decode_to_file=."], "--decode_to_file must be a file. Received: ., which is a folder."),
+        (["--split=test", "--checkpoint_path=absent"], "There is no checkpoint at absent."),
+    ],
+)
+def test_refused(made, capsys, flags_given, message):
+    assert decode(made, *flags_given) == 1
+    told = capsys.readouterr()
+    assert message in told.err
+    assert told.out == ""
+
+
+def test_output_dir_that_is_no_run(made, tmp_path, capsys):
+    assert t2t_decoder.main(["--split=test"]) == 1
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
+    assert t2t_decoder.main([f"--output_dir={made.run}/best", "--split=test"]) == 1
+    assert f"{made.run} is one; --checkpoint_path={made.run}/best goes with it." in capsys.readouterr().err
+    for folder in (tmp_path, tmp_path / "absent", made.data / "twenty_words"):  # the last has a manifest.json
+        assert t2t_decoder.main([f"--output_dir={folder}", "--split=test"]) == 1
+        told = capsys.readouterr().err
+        assert f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which" in told
+
+
+def test_text_that_is_not_utf8(made, tmp_path, capsys):
+    source = tmp_path / "in.txt"
+    source.write_bytes("cat\nköpfe\n".encode("latin-1"))
+    assert decode(made, f"--decode_from_file={source}") == 1
+    assert f"{source}, line 2: text must be UTF-8." in capsys.readouterr().err
+
+
+def test_damaged_checkpoint(made, tmp_path, capsys):
+    run = Path(shutil.copytree(made.run, tmp_path / "copy"))
+    data = run / "model.ckpt-120.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    source = write(tmp_path / "in.txt", "red cat sees dog\n")
+    command = [f"--output_dir={run}", f"--decode_from_file={source}"]
+    assert t2t_decoder.main(command) == 1
+    assert f"Checkpoint {run}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
+    assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
+    assert capsys.readouterr().out == "katze rot hund sieht\n"
+
+
+# in a process of its own
+
+
+def test_terminal_shows_nothing_of_tensorflow(made, tmp_path):
+    source = write(tmp_path / "in.txt", "red cat sees dog\n")
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}"]
+    done = subprocess.run([*command, f"--decode_from_file={source}"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "katze rot hund sieht\n"
+    for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
+        assert noise not in done.stderr
+
+
+def test_help_names_every_flag_and_needs_no_tensorflow():
+    code = "import sys; from t2tlite.bin.t2t_decoder import main; main(['--help']); print('tensorflow' in sys.modules)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for name, flag in flags.definitions(t2t_decoder.FLAGS).items():
+        assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
+        assert flag.help[:40] in shown
+    assert shown.endswith("False\n")

@@ -1,0 +1,238 @@
+"""The command t2t-table3, on a toy language: rows are trained, resumed, measured, and tabulated."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import signal
+import statistics
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from tiny_run import PACKAGE, TinyRun
+
+from t2tlite.bin import flags, t2t_table3
+from t2tlite.runs.load import load, run_dataset
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.table3 import sweep
+from t2tlite.training.progress import Progress
+
+SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The toy language and its data, made by --generate_data."""
+    folder = tmp_path_factory.mktemp("table3_data")
+    made = TinyRun(folder / "twenty_words_package", folder / "data", folder / "none", "", "")
+    made.package.mkdir()
+    (made.package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "seconds_per_step", lambda *_: 1.0)
+        assert command(made, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
+    return made
+
+
+def command(made, folder: Path | None, *more: str) -> int:
+    """Calls t2t-table3 in this process; a flag given again in `more` counts."""
+    return t2t_table3.main(
+        [
+            f"--t2t_usr_dir={made.package}",
+            "--problem=twenty_words",
+            "--hparams_set=twenty_words_tiny",
+            f"--hparams={SMALL}",
+            f"--data_dir={made.data}",
+            *([f"--output_dir={folder}"] if folder else []),
+            *more,
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def swept(made, tmp_path_factory):
+    """A sweep of two rows, the second stopped by SIGTERM at step 4, and the table at that time."""
+    folder = tmp_path_factory.mktemp("table3") / "sweep"
+    step = Progress.step
+
+    def stop(self, number, result):
+        step(self, number, result)
+        if number == 3 and (folder / "base" / "result.json").exists():
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Progress, "step", stop)
+        assert command(made, folder, "--rows=hs256,base") == 128 + signal.SIGTERM
+    half = (folder / "table3.md").read_text(encoding="utf-8")
+    assert command(made, folder, "--rows=base,hs256") == 0
+    return folder, half
+
+
+def result(folder: Path) -> dict:
+    return json.loads((folder / "result.json").read_text(encoding="utf-8"))
+
+
+def cells(text: str, row: str) -> list[str]:
+    """The cells of a row of a table."""
+    lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
+    (found,) = [line for line in lines if row in line[:2]]
+    return found
+
+
+def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
+    folder, half = swept
+    assert cells(half, "base")[11:14] != ["", "", ""]
+    assert cells(half, "hs256")[11:14] == ["", "", ""]
+    assert result(folder / "hs256")["steps"] == 6
+    # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
+    assert len(list((folder / "hs256").glob("events.*"))) == 2
+    assert (folder / "hs256" / "flags.txt").read_text().startswith("t2t-table3 ")
+
+
+def test_measured_twice_over(swept):
+    """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations kept."""
+    folder = swept[0] / "base"
+    found = result(folder)
+    model = load(folder)
+    store = run_dataset(RunFolder(folder)).store("dev")
+    log_probs = model.score(store.source_text(), store.target_text())
+    assert found["loss"] == pytest.approx(-sum(log_probs) / store.target_lengths.sum(), rel=1e-4)
+    assert found["perplexity"] == pytest.approx(math.exp(found["loss"]))
+    translations = (folder / "decodes" / "dev.6.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
+    assert translations == model.translate(store.source_text(), beam_size=4)
+    assert "tok:13a" in found["bleu_signature"]
+    assert found["parameters"] == model.model.count_params()
+    assert found["training_flops"] > 0
+    assert found["seconds"] > 0
+
+
+def test_table(swept):
+    text = (swept[0] / "table3.md").read_text(encoding="utf-8")
+    found = result(swept[0] / "base")
+    ours = [f"{found['perplexity']:.2f}", f"{found['bleu']:.2f}"]
+    base = ["1", "16", "16", "2", "8", "8", "0.1", "0.1", "6"]
+    assert cells(text, "base")[2:11] == base
+    assert cells(text, "base")[12:] == [*ours, "65", "4.92", "25.8"]
+    assert cells(text, "hs256")[2:11] == ["", "8", "", "", "4", "4", "", "", ""]
+    assert f"`{found['bleu_signature']}`" in text
+    assert "Command: `t2t-table3 " in text
+    assert "TensorFlow 2." in text
+    table = json.loads((swept[0] / "table3.json").read_text(encoding="utf-8"))
+    rows = {row["name"]: row for row in table["rows"]}
+    assert rows["base"]["results"] == [found]
+    assert rows["hs256"]["paper"] == {"parameters_millions": 28, "perplexity": 5.75, "bleu": 24.5}
+    if importlib.util.find_spec("matplotlib"):
+        assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
+    monkeypatch.setattr(sweep, "train_run", None)
+    before = (swept[0] / "table3.md").read_bytes()
+    assert command(made, swept[0], "--rows=base,hs256") == 0
+    shown = capsys.readouterr()
+    assert "0 runs to do, 2 are finished." in shown.err
+    assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
+
+
+@pytest.mark.slow
+def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, monkeypatch, capsys):
+    train_run = sweep.train_run
+
+    def failing(dataset, hparams, folder, *args):
+        if folder.path.name == "base.seed2":
+            raise FloatingPointError("The loss became nan at step 3.")
+        return train_run(dataset, hparams, folder, *args)
+
+    monkeypatch.setattr(sweep, "train_run", failing)
+    assert command(made, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
+    shown = capsys.readouterr().err
+    assert "2 runs to do, 2 are finished." in shown
+    assert "Row 2 of 2: hs256, seed 2, about 0:0" in shown
+    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
+    first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
+    assert (first["seed"], second["seed"]) == (1, 2)
+    assert first["loss"] != second["loss"]
+    mean, spread = (f([first["perplexity"], second["perplexity"]]) for f in (statistics.mean, statistics.stdev))
+    text = (swept[0] / "table3.md").read_text(encoding="utf-8")
+    assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
+
+
+def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
+    changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
+    assert command(made, swept[0], "--rows=base", changed) == 1
+    assert "base holds a row of other hparams: train_steps 6 -> 7. Use another --output" in capsys.readouterr().err
+    kept = (swept[0] / "base" / "result.json").read_text(encoding="utf-8")
+    (swept[0] / "base" / "result.json").unlink()
+    assert command(made, swept[0], "--rows=base", changed) == 1
+    assert "base holds a row of other hparams: train_steps 6 -> 7." in capsys.readouterr().err
+    (swept[0] / "base" / "result.json").write_text("{}", encoding="utf-8")
+    assert command(made, swept[0], "--rows=base") == 1
+    assert "result.json is damaged: " in capsys.readouterr().err
+    (swept[0] / "base" / "result.json").write_text(kept, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--rows=base,hs265", "Received: 'hs265'. Did you mean 'hs256'?"),
+        (
+            "--rows=l2",
+            "Row l2 of Table 3 does not fit this base: num_hidden_layers must be a multiple of 3. Received: ",
+        ),
+        ("--seeds=1,one", "--seeds must be whole numbers, all different. Received: '1,one'."),
+        ("--seeds=2,2", "--seeds must be whole numbers, all different. Received: '2,2'."),
+        ("--output_dir=", "--output_dir must be given."),
+        ("--hparams_set=twenty_word", "There is no hparam set 'twenty_word'. Did you mean "),
+        ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
+        ("--data_dir=none", "There is no finished data of twenty_words in none. Run t2t-datagen --problem=twenty_wo"),
+        ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
+    ],
+)
+def test_refused(made, tmp_path, monkeypatch, capsys, flag, message):
+    monkeypatch.chdir(tmp_path)
+    assert command(made, tmp_path / "refused", "--rows=base", flag) == 1
+    assert not (tmp_path / "refused").exists()
+    assert message in capsys.readouterr().err
+
+
+def test_learned_positions_that_end_too_soon_are_refused_before_training(made, tmp_path, capsys):
+    short = f"--hparams={SMALL},max_length=3"
+    assert command(made, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
+    shown = capsys.readouterr().err
+    assert "Row pos_learned has learned positions, so max_length must be at least " in shown
+    assert not (tmp_path / "refused").exists()
+
+
+def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    seconds = iter([0.5, 2.0])
+    monkeypatch.setattr(sweep, "seconds_per_step", lambda *_: next(seconds))
+    assert command(made, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600", "--seeds=1,2") == 0
+    shown = capsys.readouterr()
+    base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
+    assert base[-3:] == ["0.5", "3,600", "0.50"]
+    assert wide[-3:] == ["2", "3,600", "2.00"]
+    assert wide[2] == "168"
+    assert float(wide[1]) > float(base[1]) > 0
+    assert float(wide[3]) > float(base[3]) > 0
+    assert "5.00 hours of training in all with 2 seed(s)" in shown.out
+    assert "Row 2 of 2: timing a few steps of hs1024." in shown.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_matplotlib(made, swept, monkeypatch, capsys):
+    find_spec = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find_spec(name))
+    (swept[0] / "table3.png").unlink(missing_ok=True)
+    assert command(made, swept[0], "--rows=base") == 0
+    assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
+    assert not (swept[0] / "table3.png").exists()
+
+
+def test_help(capsys):
+    assert t2t_table3.main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "hs256 halves the width" in shown
+    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in flags.definitions(t2t_table3.FLAGS))

@@ -1,0 +1,99 @@
+"""What t2t-trainer refuses, and how it says so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import tensorflow as tf
+from tiny_run import small, tiny_run, train
+
+from t2tlite.bin import t2t_trainer
+from t2tlite.runs import train as training_run
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+def refused(made, tmp_path, capsys, *more, status=1):
+    """The message of a command that is refused, and leaves no run behind."""
+    run = tmp_path / "refused"
+    assert train(made, run, *more) == status
+    assert not run.exists()
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Traceback" not in told.err
+    return told.err
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--hparams_set=twenty_words_tini", "There is no hparam set 'twenty_words_tini'. Did you mean 'twenty_words_t"),
+        ("--problem=twenty_word", "There is no problem 'twenty_word'. Did you mean 'twenty_words' or"),
+        ("--problem=grammar_ende", "There is no finished data of grammar_ende in "),
+        ("--hparams=hiden_size=8", "hparams has no field 'hiden_size'. Did you mean 'hidden_size' "),
+        ("--hparams=hidden_size=8.5", "hidden_size must be a whole number. Received: '8.5'."),
+        ("--train_step=5", "Unknown command line flag 'train_step'. Did you mean: train_steps"),
+        ("--train_steps=many", "flag --train_steps=many"),
+        ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
+        ("--keep_checkpoint_max=0", "keep_checkpoint_max must be at least 1. Received: 0."),
+        ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0. Received: -1."),
+        ("--random_seed=-1", "random_seed must be at least 0. Received: -1."),
+        ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
+        ("--verbosity=loud", "--verbosity must be one of debug, info, warning, error. Received: 'loud'."),
+        ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
+        ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder with an __init__.py. Received: absent."),
+        (
+            "--output_dir=",
+            "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARA",
+        ),
+        ("--hparams_set=", "--hparams_set must be given."),
+        ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
+    ],
+)
+def test_refused(made, tmp_path, capsys, flag, message):
+    assert message in refused(made, tmp_path, capsys, flag)
+
+
+def test_output_dir_that_is_a_file(made, capsys):
+    assert train(made, made.run / "hparams.json") == 1
+    assert "--output_dir must be a folder. Received: " in capsys.readouterr().err
+
+
+def test_missing_data_names_the_command_that_makes_it(made, tmp_path, capsys):
+    told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none")
+    command = f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none --t2t_usr_dir={made.package}"
+    assert f"There is no finished data of twenty_words in {tmp_path}/none. Run {command} first; an interrupted" in told
+    assert told.endswith("Or add --generate_data to this command.\n")
+    told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
+    assert "which has none. Run t2t-datagen --problem=... first." in told
+
+
+def test_half_made_data(made, tmp_path, capsys):
+    data = Path(shutil.copytree(made.data, tmp_path / "data"))
+    (data / "twenty_words" / "manifest.json").unlink()
+    told = refused(made, tmp_path, capsys, f"--data_dir={data}")
+    assert "There is no finished data of twenty_words" in told
+    assert "an interrupted run resumes." in told
+
+
+def test_required_flags(capsys):
+    assert t2t_trainer.main([]) == 1
+    told = capsys.readouterr().err
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARAMS_SET." in told
+    assert t2t_trainer.main(["--output_dir=absent"]) == 1
+    assert "--hparams_set must be given. --help says what for." in capsys.readouterr().err
+
+
+def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
+    def too_large(*args):
+        raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore lines")
+
+    monkeypatch.setattr(training_run, "train", too_large)
+    assert small(made, tmp_path / "run") == 1
+    told = capsys.readouterr().err
+    assert "does not suffice (OOM when allocating tensor). If it is memory, lower batch_size" in told

@@ -1,0 +1,225 @@
+"""Which pairs make up batch k."""
+
+from __future__ import annotations
+
+import doctest
+import json
+
+import numpy as np
+import pytest
+
+from t2tlite.config import HParams
+from t2tlite.data import batch_plan
+from t2tlite.data.batch_plan import BatchPlan, bucket_boundaries, padded_length, training_plan
+
+
+def corpus(pairs: int, seed: int, longest: int = 400) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths as those of real text: log-normal, about 25 tokens, target about as long as source."""
+    random = np.random.default_rng(seed)
+    sources = np.exp(random.normal(3.2, 0.6, pairs))
+    targets = sources * np.exp(random.normal(0.0, 0.25, pairs))
+    sources, targets = (np.clip(side, 1, longest).astype(np.int32) for side in (sources, targets))
+    return sources, targets
+
+
+def epoch(plan: BatchPlan, number: int = 0) -> list[batch_plan.Batch]:
+    """Every batch of an epoch."""
+    return [plan.batch(number * plan.num_batches + k) for k in range(plan.num_batches)]
+
+
+@pytest.mark.parametrize(
+    ("key", "max_length"),
+    [("transformer_base/shards1", 256), ("transformer_parsing_base/shards8", 512), ("args_4096_100_8_1.1", 100)],
+)
+def test_boundaries_are_tensor2tensors(fixtures, key, max_length):
+    theirs = json.loads((fixtures / "tensor2tensor" / "batching.json").read_text())[key]["boundaries"]
+    ours = bucket_boundaries(max_length)
+    # theirs lacks the last boundary: its last bucket has no upper end
+    np.testing.assert_array_equal(ours, [*theirs, max_length])
+    assert ours.dtype == np.int32
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((16,), [8, 9, 10, 11, 12, 13, 14, 15, 16]),
+        ((8,), [8]),
+        ((5,), [5]),
+        ((1,), [1]),
+        ((9,), [8, 9]),
+        ((20, 4, 2.0), [4, 8, 16, 20]),
+        ((16, 4, 2.0), [4, 8, 16]),
+        ((100, 50, 1.5), [50, 75, 100]),
+    ],
+)
+def test_boundaries(arguments, expected):
+    assert bucket_boundaries(*arguments).tolist() == expected
+
+
+def test_padded_length():
+    boundaries = np.array([4, 8, 16])
+    assert [padded_length(n, boundaries) for n in (1, 4, 5, 8, 9, 16, 17)] == [4, 4, 8, 8, 16, 16, 17]
+    assert type(padded_length(3, boundaries)) is int
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_epoch_holds_each_pair_once_in_batches_that_fit(seed):
+    random = np.random.default_rng(seed)
+    pairs, longest = int(random.integers(1, 400)), int(random.integers(2, 120))
+    sources, targets = random.integers(1, longest + 1, (2, pairs))
+    max_length = int(random.integers(max(1, longest // 2), longest + 20))
+    fits = np.flatnonzero(np.maximum(sources, targets) <= max_length)
+    if not len(fits):
+        pytest.skip("no pair fits")
+    tokens = int(random.integers(1, 2000))
+    smallest, step = int(random.integers(1, 20)), float(random.uniform(1.01, 2.0))
+    plan = BatchPlan(sources, targets, tokens, max_length, smallest, step, seed=seed)
+    assert (plan.num_pairs, plan.left_out) == (len(fits), pairs - len(fits))
+    boundaries = bucket_boundaries(max_length, smallest, step)
+    for number in (0, 3):
+        batches = epoch(plan, number)
+        np.testing.assert_array_equal(np.sort(np.concatenate([b.indices for b in batches])), fits)
+        for batch in batches:
+            rows = len(batch.indices)
+            assert rows == 1 or rows * max(batch.source_width, batch.target_width) <= tokens
+            for width, lengths in ((batch.source_width, sources), (batch.target_width, targets)):
+                # the smallest boundary that the longest row fits in
+                assert width == boundaries[boundaries >= lengths[batch.indices].max()].min()
+            assert batch.tokens == targets[batch.indices].sum()
+
+
+def test_any_order_of_asking_gives_the_same_batches():
+    sources, targets = corpus(2000, seed=0)
+    asked = BatchPlan(sources, targets, 2048, 256, seed=7)
+    numbers = np.random.default_rng(0).permutation(3 * asked.num_batches)
+    batches = {int(k): asked.batch(int(k)) for k in numbers}
+    in_turn = BatchPlan(sources, targets, 2048, 256, seed=7)
+    for k in range(3 * in_turn.num_batches):
+        expected = in_turn.batch(k)
+        np.testing.assert_array_equal(batches[k].indices, expected.indices)
+        assert (batches[k].source_width, batches[k].target_width, batches[k].tokens) == (
+            expected.source_width,
+            expected.target_width,
+            expected.tokens,
+        )
+    resumed = BatchPlan(sources, targets, 2048, 256, seed=7)  # without going through the epochs before
+    np.testing.assert_array_equal(
+        resumed.batch(2 * resumed.num_batches + 5).indices, batches[2 * len(numbers) // 3 + 5].indices
+    )
+
+
+def test_epochs_and_seeds_differ():
+    sources, targets = corpus(2000, seed=0)
+
+    def order(seed: int, number: int) -> np.ndarray:
+        return np.concatenate([b.indices for b in epoch(BatchPlan(sources, targets, 2048, 256, seed=seed), number)])
+
+    orders = [order(1, 0), order(1, 1), order(2, 0), order(2, 1), order(0, 0), order(0, 1)]
+    for i, first in enumerate(orders):
+        for second in orders[i + 1 :]:
+            assert (first == second).mean() < 0.05
+    np.testing.assert_array_equal(order(1, 1), orders[1])
+
+
+def test_batches_come_in_no_order_of_length():
+    sources, targets = corpus(5000, seed=0)
+    widths = np.array([batch.source_width for batch in epoch(BatchPlan(sources, targets, 1024, 256))])
+    correlation = np.corrcoef(np.arange(len(widths)), widths)[0, 1]
+    assert abs(correlation) < 4 / np.sqrt(len(widths))  # four deviations of what a random order has
+
+
+def test_batches_are_made_of_other_pairs_each_epoch():
+    sources, targets = corpus(5000, seed=0)
+    plan = BatchPlan(sources, targets, 1024, 256)
+    first, second = ({frozenset(b.indices.tolist()) for b in epoch(plan, n) if len(b.indices) > 2} for n in (0, 1))
+    assert len(first & second) < 0.02 * len(first)
+
+
+def test_little_padding():
+    sources, targets = corpus(20_000, seed=3)
+    plan = BatchPlan(sources, targets, 4096, 256)
+    batches = epoch(plan)
+    cells = sum(len(b.indices) * (b.source_width + b.target_width) for b in batches)
+    tokens = sum(int(sources[b.indices].sum() + targets[b.indices].sum()) for b in batches)
+    assert 1 - tokens / cells < 0.15  # a batch of random rows of these lengths would waste about 60 percent
+    filled = [len(b.indices) * max(b.source_width, b.target_width) / 4096 for b in batches]
+    assert np.mean(filled) > 0.95
+    np.testing.assert_allclose([b.tokens for b in batches], [targets[b.indices].sum() for b in batches])
+
+
+def test_widths_are_boundaries():
+    sources, targets = corpus(20_000, seed=4)
+    batches = epoch(BatchPlan(sources, targets, 4096, 256))
+    boundaries = set(bucket_boundaries(256).tolist())
+    assert len(boundaries) == 42
+    assert {b.source_width for b in batches} | {b.target_width for b in batches} <= boundaries
+    # rows and the longer side: about one shape for each boundary, two where a batch goes over it
+    assert len({(len(b.indices), max(b.source_width, b.target_width)) for b in batches}) < 2 * len(boundaries)
+
+
+def test_one_long_pair_does_not_split_the_short_ones():
+    lengths = np.array([8] * 10 + [100])
+    plan = BatchPlan(lengths, lengths, batch_tokens=100, max_length=256)  # 100 // 8 = 12 short rows fit
+    assert plan.num_batches == 2
+
+
+def test_rows_of_each_boundary():
+    lengths = np.repeat([8, 16, 64], 64)
+    batches = epoch(BatchPlan(lengths, lengths, batch_tokens=128, max_length=64, smallest=8, step=2.0))
+    # 128 // 8 = 16, 128 // 16 = 8, 128 // 64 = 2
+    assert {(b.source_width, len(b.indices)) for b in batches} == {(8, 16), (16, 8), (64, 2)}
+
+
+def test_a_pair_longer_than_the_batch_has_one_of_its_own():
+    lengths = np.array([50, 50, 60])
+    batches = epoch(BatchPlan(lengths, lengths, batch_tokens=40, max_length=64))
+    assert [len(b.indices) for b in batches] == [1, 1, 1]
+
+
+@pytest.mark.parametrize(("sources", "targets", "left"), [([5, 65, 64], [64, 5, 5], 1), ([5, 5, 5], [65, 66, 2], 2)])
+def test_left_out(sources, targets, left):
+    plan = BatchPlan(np.array(sources), np.array(targets), 128, 64)
+    assert (plan.left_out, plan.num_pairs) == (left, 3 - left)
+    kept = np.concatenate([b.indices for b in epoch(plan)])
+    assert all(max(sources[i], targets[i]) <= 64 for i in kept)
+
+
+def test_nothing_fits():
+    with pytest.raises(ValueError, match=r"No pair fits: each of 1,200 has a side longer than max_length=16 tokens\."):
+        BatchPlan(np.full(1200, 17), np.full(1200, 3), 128, 16)
+
+
+def test_the_arguments_stay_as_they_are():
+    sources, targets = np.array([3, 99, 4]), np.array([4, 9, 4])
+    BatchPlan(sources, targets, 64, 16).batch(0)
+    assert (sources.tolist(), targets.tolist()) == ([3, 99, 4], [4, 9, 4])
+
+
+def test_a_million_pairs():
+    sources, targets = corpus(1_000_000, seed=5)
+    plan = BatchPlan(sources, targets, 25_000, 256)
+    batches = epoch(plan, 1)
+    seen = np.bincount(np.concatenate([b.indices for b in batches]), minlength=len(sources))
+    np.testing.assert_array_equal(seen, np.maximum(sources, targets) <= 256)
+    padded = sum(len(b.indices) * max(b.source_width, b.target_width) for b in batches)
+    assert padded / 25_000 <= plan.num_batches <= 1.02 * padded / 25_000
+
+
+def test_training_plan():
+    sources, targets = corpus(3000, seed=6)
+    hparams = HParams().override(
+        "batch_size=300,accumulate_steps=2,max_length=100,min_length_bucket=10,length_bucket_step=1.5"
+    )
+    plan = training_plan(hparams, sources, targets, replicas=4, seed=3)
+    same = BatchPlan(sources, targets, 300 * 2 * 4, 100, 10, 1.5, 3)
+    assert plan.num_batches == same.num_batches
+    for k in (0, 5, plan.num_batches + 2):
+        np.testing.assert_array_equal(plan.batch(k).indices, same.batch(k).indices)
+    # what matters is the product: two replicas that accumulate four micro-batches train the same batches
+    other = training_plan(hparams.override("accumulate_steps=4"), sources, targets, replicas=2, seed=3)
+    np.testing.assert_array_equal(plan.batch(7).indices, other.batch(7).indices)
+
+
+def test_docstring_example():
+    failed, attempted = doctest.testmod(batch_plan, extraglobs={"np": np})
+    assert (failed, attempted) == (0, 3)

@@ -1,0 +1,224 @@
+"""From text to a data directory: what is kept, what is dropped, what is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+
+import numpy as np
+import pytest
+from tiny_task import FileTask, TinyTask, contents, sentences
+
+from t2tlite.data import encode_shards
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
+from t2tlite.data.learn_vocabulary import TextSample
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
+
+
+def test_what_is_stored_decodes_to_the_text(tmp_path):
+    task = TinyTask()
+
+    data = generate(task, tmp_path, num_processes=1).dataset
+
+    assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
+    assert data.manifest.language_pair == ("en", "de")
+    assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
+    assert data.target_encoder.vocab_size == 330
+    for split in data.manifest.splits:
+        store, pairs = data.store(split), getattr(task, split)
+        rows = np.arange(len(pairs))
+        sources = store.sources(rows, int(store.source_lengths.max()))
+        targets = store.targets(rows, int(store.target_lengths.max()))
+        assert [data.source_encoder.decode(row) for row in sources] == [source for source, _ in pairs]
+        assert [data.target_encoder.decode(row) for row in targets] == [target for _, target in pairs]
+        entry = data.manifest.splits[split]
+        assert entry.pairs == len(pairs)
+        assert entry.source_tokens == np.count_nonzero(sources)
+        assert entry.longest_target == targets.shape[1]
+    assert data.store("dev").source_text() == [source for source, _ in task.dev]
+    assert data.store("test").target_text() == [target for _, target in task.test]
+    with pytest.raises(ValueError, match="Only dev and test"):
+        data.store("train").source_text()
+
+
+def test_manifest(tmp_path):
+    raw = tmp_path / "raw.tsv"
+    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(120, 4)))
+
+    generate(FileTask(train=str(raw)), tmp_path / "data", num_processes=1)
+
+    folder = tmp_path / "data" / "file_task"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    digest = hashlib.sha256(raw.read_bytes()).hexdigest()
+    assert manifest["format"] == 1
+    assert manifest["problem"] == "file_task"
+    assert manifest["options"] == {
+        "vocab_size": 330,
+        "vocab_type": "sentencepiece",
+        "vocab_file": [],
+        "max_length": 0,
+        "max_length_ratio": 0.0,
+        "train": str(raw),
+    }
+    assert manifest["made_from"] == [{"file": "raw.tsv", "bytes": raw.stat().st_size, "sha256": digest}]
+    assert (manifest["vocabulary"]["type"], manifest["vocabulary"]["size"]) == ("sentencepiece", 330)
+    for entry in [manifest["vocabulary"], *manifest["splits"]["train"]["shards"]]:
+        content = (folder / entry["file"]).read_bytes()
+        assert (entry["bytes"], entry["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+    assert [shard["pairs"] for shard in manifest["splits"]["train"]["shards"]] == [50, 50, 20]
+
+
+def test_reversed_shares_the_folder_and_swaps(tmp_path):
+    generate(TinyTask(), tmp_path, num_processes=1)
+
+    made = generate(TinyTask(reverse=True), tmp_path, num_processes=1)
+
+    assert made.already_there
+    assert made.dataset.name == "tiny_task_rev"
+    assert made.dataset.manifest.language_pair == ("de", "en")
+    assert made.dataset.store("dev").source_text() == [target for _, target in TinyTask().dev]
+
+
+def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
+    pairs = sentences(50, 1)
+    pairs[3:3] = [("", "X"), (" \t", "X"), ("x", "\u3000"), ("", "")]
+    dev = (("", "A CAT"), (" a  cat ", " "), *sentences(5, 2))
+
+    data = generate(TinyTask(train=tuple(pairs), dev=dev), tmp_path, num_processes=1).dataset
+
+    assert len(data.store("train")) == 50
+    assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
+    assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
+    assert data.store("dev").source_text()[:2] == ["", " a  cat "]
+    assert data.store("dev").source_lengths[0] == 1  # the end mark alone
+    assert data.store("dev").target_text()[1] == " "
+
+
+def test_length_limits_apply_to_train_alone(tmp_path):
+    train = (*sentences(200, 1), *[("cat", "THE BIG RED"), ("the big red", "CAT")] * 15)
+    unlimited = generate(TinyTask(train=train), tmp_path / "all", num_processes=1).dataset.store("train")
+    lengths = np.stack([unlimited.source_lengths, unlimited.target_lengths])
+    too_long = lengths.max(0) > 25
+    shorter, longer = (lengths - 1).min(0), (lengths - 1).max(0)  # the ratio is of the text's own tokens
+    ratio = ~too_long & (longer > 1.5 * shorter)
+    assert 0 < too_long.sum() < 230
+    assert 0 < ratio.sum() < 230
+
+    made = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
+
+    splits = made.dataset.manifest.splits
+    assert splits["train"].dropped == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
+    assert made.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
+    assert [splits["dev"].pairs, splits["test"].pairs] == [30, 20]
+    assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(made)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train": ()}, "at least one pair with text on both sides in train. Received: 0 pairs"),
+        ({"train": ((" ", "x"), ("y", ""))}, "text on both sides in train. Received: 2 pairs"),
+        ({"dev": ()}, "at least one pair in dev. Received: 0"),
+        ({"train": (("a", "b"), ("c\n", "d"))}, "train pair 2: A text must not contain a line break"),
+        ({"dev": (("a", "b"), ("c", "\udcff"))}, "dev pair 2: Text must be Unicode without lone surrogates"),
+        ({"test": (("a", None),)}, "test pair 1: Source and target must be text. Received: 'a' and None"),
+        ({"vocab_size": 99999}, r"vocab_size must be at most \d+"),
+        ({"vocab_size": 10}, r"vocab_size must be at least \d+"),
+        ({"max_length": -1}, "max_length must be at least 1"),
+        ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
+    ],
+)
+def test_bad_input_changes_nothing(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        generate(TinyTask(**changes), tmp_path / "new", num_processes=1)
+    assert not list((tmp_path / "new").glob("*"))
+
+    generate(TinyTask(), tmp_path / "old", num_processes=1)
+    before = contents(tmp_path / "old")
+    with pytest.raises(ValueError, match=f"{message}|made from something else"):
+        generate(TinyTask(**changes), tmp_path / "old", num_processes=1)
+    assert contents(tmp_path / "old") == before
+
+
+def test_everything_dropped(tmp_path):
+    with pytest.raises(ValueError, match=r"needs training pairs\. Received: 230, of which max_length=1 .*drop all"):
+        generate(TinyTask(max_length=1), tmp_path, num_processes=1)
+    with pytest.raises(FileNotFoundError, match="no finished data"):
+        open_dataset(tmp_path, "tiny_task")
+
+
+def test_no_processes(tmp_path):
+    with pytest.raises(ValueError, match="num_processes must be at least 1"):
+        generate(TinyTask(), tmp_path, num_processes=0)
+
+
+def test_text_that_changes_between_the_readings(tmp_path, monkeypatch):
+    readings = itertools.count()
+
+    def pairs(self, split, tmp_dir):
+        yield from getattr(self, split)[: -1 if next(readings) > 3 else None]
+
+    monkeypatch.setattr(TinyTask, "pairs", pairs)
+    with pytest.raises(ValueError, match=r"same pairs each time\. Received: 30 pairs of dev at first, then 29"):
+        generate(TinyTask(), tmp_path, num_processes=1)
+    with pytest.raises(FileNotFoundError, match="no finished data"):
+        open_dataset(tmp_path, "tiny_task")
+
+
+def test_chunks_end_by_pairs_or_characters(monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 2)
+    monkeypatch.setattr(encode_shards, "CHUNK_CHARACTERS", 40)
+    pairs = [("aa", "bb"), ("c", "d"), ("e" * 50, "f"), ("g", "h")]
+
+    assert list(encode_shards.chunks(pairs)) == [pairs[:2], pairs[2:3], pairs[3:]]
+
+
+def test_sample_is_bounded_uniform_and_repeatable():
+    def sample(count):
+        kept = TextSample(limit=100 * 122)  # room for 100 pairs of 1 + 1 characters
+        for i in range(count):
+            kept.add(chr(i), "x")
+        return [ord(text) for text in kept.sentences() if text != "x"]
+
+    kept = sample(50_000)
+
+    assert 25 < len(kept) <= 100
+    assert kept == sample(50_000)
+    assert 20_000 < np.mean(kept) < 30_000  # from everywhere: the standard error is under 2,900
+    assert sample(80) == list(range(80))
+
+
+def test_long_texts_do_not_fill_the_sample():
+    kept = TextSample()
+    kept.add("x" * 100_000, "y")
+
+    assert [len(text) for text in kept.sentences()] == [10_000, 1]
+
+
+def test_library_prints_nothing(tmp_path, capfd):
+    generate(TinyTask(), tmp_path, num_processes=2)
+
+    output = capfd.readouterr()
+    assert output.out == ""
+    for words in ("reading train", "reading dev", "learning 330 pieces", "encoding: 100%"):
+        assert words in output.err
+
+
+def test_summary(tmp_path):
+    made = generate(TinyTask(), tmp_path, num_processes=1)
+
+    assert f"The data is in {tmp_path / 'tiny_task'}." in str(made)
+    assert "330 pieces" in str(made)
+    assert "230 pairs" in str(made)
+    assert made.seconds > 0
+
+
+def test_module_constants_fit_four_bytes_offsets():
+    """A shard's tokens are at most its bytes of text and one end mark a pair: Arrow counts them in 31 bits."""
+    assert 4 * encode_shards.CHUNK_CHARACTERS + 50_000 < 2**31

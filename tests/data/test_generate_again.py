@@ -1,0 +1,230 @@
+"""The same files however they are made: on more processes, in several attempts, after a full disk. None made twice."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import itertools
+import os
+import time
+from pathlib import Path
+
+import pytest
+from tiny_task import FileTask, TinyTask, contents, sentences
+
+from t2tlite.data import encode_shards
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
+from t2tlite.files import atomic_file
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode_shards, "CHUNK_PAIRS", 50)
+        generate(TinyTask(), folder, num_processes=1)
+    return contents(folder)
+
+
+def test_layout(uninterrupted):
+    assert list(uninterrupted) == [
+        "tiny_task/dev-00000.arrow",
+        "tiny_task/manifest.json",
+        "tiny_task/test-00000.arrow",
+        *(f"tiny_task/train-{i:05d}.arrow" for i in range(5)),
+        "tiny_task/vocab.model",
+    ]
+
+
+def test_two_processes_make_the_same_files(tmp_path, uninterrupted):
+    generate(TinyTask(), tmp_path, num_processes=2)
+
+    assert contents(tmp_path) == uninterrupted
+
+
+class InterruptedRunError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("writes", range(9))
+def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, uninterrupted, monkeypatch, writes):
+    """The run ends in the middle of writing file number `writes` of its 10, leaving a temporary file as kill would."""
+    counter = itertools.count()
+
+    def replace(source, target):
+        if next(counter) == writes:
+            Path(source).with_name(".left.arrow.0.tmp").write_bytes(b"half")
+            raise InterruptedRunError
+        os.rename(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(atomic_file.os, "replace", replace)
+        with pytest.raises(InterruptedRunError):
+            generate(TinyTask(), tmp_path, num_processes=1)
+    with pytest.raises(FileNotFoundError, match=r"no finished data of tiny_task.*an interrupted run resumes"):
+        open_dataset(tmp_path, "tiny_task")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
+
+    made = generate(TinyTask(), tmp_path, num_processes=1)
+
+    assert not made.already_there
+    assert contents(tmp_path) == uninterrupted
+    assert len(before) == max(0, writes - 2)  # after the vocabulary and unfinished.json
+    assert {path: path.stat().st_mtime_ns for path in before} == before  # finished shards were kept
+
+
+def test_interrupted_then_other_text_starts_anew(tmp_path, uninterrupted, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards, "DROPPED", None)  # fails at the first shard
+        with pytest.raises(TypeError):
+            generate(TinyTask(train=tuple(sentences(400, 9))), tmp_path, num_processes=1)
+    (tmp_path / "tiny_task" / "train-00007.arrow").write_bytes(b"of the other text")
+
+    generate(TinyTask(), tmp_path, num_processes=1)
+
+    assert contents(tmp_path) == uninterrupted
+
+
+def test_damaged_vocabulary_of_an_interrupted_run_starts_anew(tmp_path, uninterrupted, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards, "DROPPED", None)
+        with pytest.raises(TypeError):
+            generate(TinyTask(), tmp_path, num_processes=1)
+    (tmp_path / "tiny_task" / "vocab.model").write_bytes(b"")
+
+    generate(TinyTask(), tmp_path, num_processes=1)
+
+    assert contents(tmp_path) == uninterrupted
+
+
+def test_complete_data_is_left_alone(tmp_path):
+    generate(TinyTask(), tmp_path, num_processes=1)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+
+    made = generate(TinyTask(), tmp_path)
+
+    assert made.already_there
+    assert "already complete, nothing to do" in str(made)
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"vocab_size": 320}, "vocab_size was 330, now 320"),
+        ({"max_length": 9}, "max_length was 0, now 9"),
+        ({"dev": (("a", "b"),)}, "dev was .*, now a,b|dev was"),
+    ],
+)
+def test_complete_data_of_other_options_is_never_overwritten(tmp_path, changes, message):
+    generate(TinyTask(), tmp_path, num_processes=1)
+    before = contents(tmp_path)
+
+    with pytest.raises(ValueError, match=f"already holds complete data made from something else: ({message}).*delete"):
+        generate(TinyTask(**changes), tmp_path, num_processes=1)
+
+    assert contents(tmp_path) == before
+
+
+def test_raw_files_that_change_move_or_go(tmp_path):
+    raw, data = tmp_path / "raw.tsv", tmp_path / "data"
+    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
+    generate(FileTask(train=str(raw)), data, num_processes=1)
+    before = contents(data)
+
+    # elsewhere, and newer than the data, but the same
+    (tmp_path / "moved").mkdir()
+    moved = tmp_path / "moved" / "raw.tsv"
+    moved.write_bytes(raw.read_bytes())
+    os.utime(moved, (time.time() + 100, time.time() + 100))
+    assert generate(FileTask(train=str(moved)), data).already_there
+
+    # the same size, another content
+    moved.write_text(moved.read_text().replace("cat", "cow"))
+    os.utime(moved, (time.time() + 100, time.time() + 100))
+    with pytest.raises(ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"):
+        generate(FileTask(train=str(moved)), data)
+    raw.write_text("a\tb\n")
+    with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv"):
+        generate(FileTask(train=str(raw)), data)
+
+    # gone: the data is still good
+    raw.unlink()
+    assert generate(FileTask(train=str(raw)), data).already_there
+    assert contents(data) == before
+
+
+@pytest.mark.parametrize("damage", ["missing", "short"])
+def test_data_that_lost_a_shard_is_made_again(tmp_path, uninterrupted, damage):
+    generate(TinyTask(), tmp_path, num_processes=1)
+    shard = tmp_path / "tiny_task" / "train-00002.arrow"
+    content = shard.read_bytes()
+    shard.unlink()
+    if damage == "short":
+        shard.write_bytes(content[:-1])
+    error, message = {
+        "missing": (FileNotFoundError, r"train-00002\.arrow is missing.*Run t2t-datagen again"),
+        "short": (ValueError, r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again"),
+    }[damage]
+    with pytest.raises(error, match=message):
+        open_dataset(tmp_path)
+
+    assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
+    assert contents(tmp_path) == uninterrupted
+
+
+@pytest.mark.parametrize("file", range(3))
+def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
+    counter = itertools.count()
+
+    def fsync(_):
+        if next(counter) == file:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        with pytest.raises(OSError, match=r"disk of .*tiny_task is full.*run the same command again"):
+            generate(TinyTask(), tmp_path, num_processes=1)
+    assert not list(tmp_path.rglob("*.tmp"))
+
+    generate(TinyTask(), tmp_path, num_processes=1)
+    assert contents(tmp_path) == uninterrupted
+
+
+def test_error_in_an_encoding_process(tmp_path):
+    """A process that cannot write reports it, and the others end."""
+    task = TinyTask()
+    generate(task, tmp_path, num_processes=1)
+    vocabulary = tmp_path / "tiny_task" / "vocab.model"
+    tasks = [
+        encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0) for i in range(9)
+    ]
+
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        list(encode_shards.encode_all(tasks, [vocabulary], 2))
+
+
+def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
+    generate(TinyTask(), tmp_path, num_processes=1)
+    monkeypatch.setattr(encode_shards, "_work", os._exit)  # what a process is to do with each task
+
+    with pytest.raises(ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"):
+        list(encode_shards.encode_all([9, 9, 9], [tmp_path / "tiny_task" / "vocab.model"], 2))
+
+
+def test_only_one_process_at_a_time(tmp_path):
+    folder = tmp_path / "tiny_task"
+    folder.mkdir()
+    handle = os.open(folder, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+
+    with pytest.raises(ValueError, match=r"Only one process at a time.*tiny_task, which another one is filling"):
+        generate(TinyTask(), tmp_path, num_processes=1)
+    os.close(handle)
+    assert not generate(TinyTask(), tmp_path, num_processes=1).already_there

@@ -1,0 +1,145 @@
+"""Data of the parsing problems, made by t2t-datagen: what is in it, when it is complete, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+import tiny_treebank
+from tiny_task import contents
+from tiny_treebank import RAW, WORDS, WRITTEN, filled
+
+import t2tlite.problems  # noqa: F401  (registers them)
+from t2tlite import registry
+from t2tlite.bin import t2t_datagen
+from t2tlite.data.dataset import open_dataset
+from t2tlite.problems import grammar
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    return tiny_treebank.treebank(tmp_path)
+
+
+@pytest.fixture
+def own_trees(tmp_path):
+    return tiny_treebank.own_trees(tmp_path)
+
+
+def datagen(data, *flags):
+    return t2t_datagen.main([f"--data_dir={data}", "--num_processes=1", *flags])
+
+
+def test_data_of_the_treebank(treebank, tmp_path, capsys):
+    command = ["--problem=wsj_parsing", f"--tmp_dir={treebank}", "--vocab_size=320"]
+    assert datagen(tmp_path / "data", *command) == 0
+    assert re.search(r"vocabulary  320 pieces\n  train +80 pairs, ", capsys.readouterr().out)
+
+    dataset = open_dataset(tmp_path / "data", "wsj_parsing")
+    manifest = dataset.manifest
+    assert manifest.task == "parsing"
+    # section 6.3: beam 21, alpha 0.3, at most 300 tokens more than the input
+    assert manifest.decode_defaults == {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
+    assert manifest.options["linearisation"] == "normalised"
+    assert [entry.file for entry in manifest.made_from][-1] == "wsj_2399.mrg"
+    store = dataset.store("test")
+    assert store.source_text() == [filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"]
+    target = store.targets([0], int(store.target_lengths[0]))[0]
+    assert dataset.target_encoder.decode(target) == store.target_text()[0] == WRITTEN["normalised"]
+    pieces = [piece.removeprefix("▁") for piece in dataset.target_encoder.pieces(target)]
+    assert [piece for piece in pieces if piece[0] in "()"] == re.findall(r"[()]\w+", WRITTEN["normalised"])
+
+    before = contents(tmp_path / "data")
+    assert datagen(tmp_path / "data", *command) == 0
+    assert "already complete, nothing to do" in capsys.readouterr().out
+    assert datagen(tmp_path / "data", *command, "--linearisation=tags") == 1
+    assert "linearisation was normalised, now tags." in capsys.readouterr().err
+    assert contents(tmp_path / "data") == before
+
+
+def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
+    extra = tmp_path / "extra.trees"
+    extra.write_text(filled(RAW, "x1"))
+    command = ["--problem=wsj_parsing_semi", f"--tmp_dir={own_trees}", "--vocab_size=330", "--linearisation=t2t"]
+    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
+    assert re.search(r"train +121 pairs", capsys.readouterr().out)
+    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 0
+    assert "already complete" in capsys.readouterr().out
+    extra.write_text(filled(RAW, "x2"))
+    assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 1
+    assert f"{extra} is not the extra.trees it was made from" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("linearisation", WRITTEN)
+def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
+    monkeypatch.setattr(grammar, "DEV_SIZE", 20)
+    monkeypatch.setattr(grammar, "TEST_SIZE", 20)
+    command = ["--problem=grammar_parsing", "--train_size=400", "--vocab_size=420", f"--linearisation={linearisation}"]
+    assert datagen(tmp_path, *command) == 0
+    dataset = open_dataset(tmp_path, "grammar_parsing")
+    symbols = registry.problem("grammar_parsing", train_size=400, linearisation=linearisation).symbols(None)
+    # of 4 kinds of clause and 8 of phrase; the tags that are no letters alone are . , and PRP$
+    assert len(symbols) == (12 if linearisation == "t2t" else 24) + 3
+    for symbol in symbols:
+        assert dataset.target_encoder.pieces(dataset.target_encoder.encode(f"{symbol} {symbol}")) == [f"▁{symbol}"] * 2
+    store = dataset.store("dev")
+    for row, (source, target) in enumerate(zip(store.source_text(), store.target_text(), strict=True)):
+        for text, side in ((source, store.sources([row], 100)), (target, store.targets([row], 100))):
+            assert dataset.target_encoder.decode(side[0]) == text
+        assert store.target_lengths[row] <= 2 * len(target.split())
+
+
+def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
+    flags = ["--problem=wsj_parsing", f"--tmp_dir={own_trees}"]
+    assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
+    told = capsys.readouterr().err
+    assert re.search(
+        r"at least \d+ for this text: 259 ids are special tokens and bytes, 9 symbols, and each character", told
+    )
+    assert not (tmp_path / "data" / "wsj_parsing").exists()
+
+
+@pytest.mark.parametrize(
+    ("split", "bad", "message"),
+    [
+        ("train", "(TOP (NN cat)", "every bracket must be closed."),
+        ("dev", "(TOP (NN cat)))", "every ) must close a bracket."),
+        ("test", "(TOP (NP the cat))", "each word has a tag and a bracket of its own"),
+    ],
+)
+def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
+    file = own_trees / f"{split}.trees"
+    file.write_text(file.read_text() + f"\n\n{bad}\n")
+    line = {"train": 120, "dev": 6, "test": 4}[split] + 3
+
+    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
+
+    told = capsys.readouterr().err
+    assert f"{file}, line {line}: {message}" in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "data").exists()
+
+
+def test_trees_of_which_nothing_is_left(own_trees, tmp_path, capsys):
+    (own_trees / "dev.trees").write_text("( (S (NP-SBJ (-NONE- *)) ) )\n")
+    assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
+    assert "wsj_parsing needs at least one pair in dev. Received: 0 pairs." in capsys.readouterr().err
+
+
+def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
+    assert datagen(tmp_path / "data", "--problem=wsj_parsing_rev", f"--tmp_dir={own_trees}", "--vocab_size=330") == 0
+    manifest = json.loads((tmp_path / "data" / "wsj_parsing" / "manifest.json").read_text())
+    assert manifest["options"] == {
+        "vocab_size": 330,
+        "vocab_type": "sentencepiece",
+        "vocab_file": [],
+        "max_length": 0,
+        "max_length_ratio": 0.0,
+        "linearisation": "normalised",
+        "fragments": 0,
+    }
+    assert [entry["file"] for entry in manifest["made_from"]] == ["train.trees", "dev.trees", "test.trees"]
+    dataset = open_dataset(tmp_path / "data", "wsj_parsing_rev")
+    assert dataset.store("dev").source_text()[0] == WRITTEN["normalised"]
+    assert dataset.store("dev").target_text()[0] == filled(WORDS, "dev0")

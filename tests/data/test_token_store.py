@@ -1,0 +1,196 @@
+"""Token shards: what is written comes back, padded and in any order; damage is noticed and named."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from t2tlite.data.token_store import TokenStore, read_notes, write_shard
+
+SOURCES = [[5, 6], [8], [], [7, 7, 7, 7]]
+TARGETS = [[7], [9, 5], [3], []]
+
+
+@pytest.fixture
+def shards(tmp_path):
+    """The four pairs in three shards, the second of them empty."""
+    paths = [tmp_path / f"dev-{i:05d}.arrow" for i in range(3)]
+    write_shard(paths[0], SOURCES[:3], TARGETS[:3], 10, (["a", "b", ""], ["d", "e\t", "f"]))
+    write_shard(paths[1], [], [], 10, ([], []))
+    write_shard(paths[2], SOURCES[3:], TARGETS[3:], 10, (["c"], [" "]))
+    return paths
+
+
+def test_lengths_count_the_end_mark(shards):
+    store = TokenStore(shards)
+
+    assert len(store) == 4
+    assert store.source_lengths.tolist() == [3, 2, 1, 5]
+    assert store.target_lengths.tolist() == [2, 3, 2, 1]
+    assert store.source_lengths.dtype == store.target_lengths.dtype == np.int32
+
+
+def test_rows_are_padded_in_the_order_asked_for(shards):
+    store = TokenStore(shards)
+
+    sources = store.sources(np.array([3, 0, 2, 0, 1]), 6)
+    targets = store.targets(np.array([1, 3]), 3)
+
+    assert sources.tolist() == [[7, 7, 7, 7, 1, 0], [5, 6, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [5, 6, 1, 0, 0, 0],
+                                [8, 1, 0, 0, 0, 0]]  # fmt: skip
+    assert targets.tolist() == [[9, 5, 1], [1, 0, 0]]
+    assert sources.dtype == targets.dtype == np.int32
+
+
+def test_reverse_swaps_ids_lengths_and_text(shards):
+    store = TokenStore(shards, reverse=True)
+
+    assert store.source_lengths.tolist() == [2, 3, 2, 1]
+    assert store.sources(np.array([1]), 3).tolist() == [[9, 5, 1]]
+    assert store.targets(np.array([1]), 3).tolist() == [[8, 1, 0]]
+    assert store.source_text() == ["d", "e\t", "f", " "]
+    assert store.target_text() == ["a", "b", "", "c"]
+
+
+def test_many_random_rows_equal_a_python_loop(tmp_path):
+    random = np.random.default_rng(0)
+    rows = [random.integers(2, 60000, random.integers(0, 30)).tolist() for _ in range(1000)]
+    bounds = [0, 10, 500, 501, 1000]
+    paths = [tmp_path / f"train-{i:05d}.arrow" for i in range(4)]
+    for path, first, last in zip(paths, bounds, bounds[1:], strict=False):
+        write_shard(path, rows[first:last], rows[first:last][::-1], 60000)
+    store = TokenStore(paths)
+    indices = random.integers(0, 1000, 3000)
+
+    found = store.sources(indices, 31)
+
+    for index, row in zip(indices, found.tolist(), strict=True):
+        assert row == [*rows[index], 1] + [0] * (30 - len(rows[index]))
+
+
+def test_no_rows(shards):
+    assert TokenStore(shards).sources(np.array([], np.int64), 7).shape == (0, 7)
+    assert len(TokenStore([])) == 0
+    assert TokenStore([]).source_lengths.dtype == np.int32
+
+
+def test_width_too_small(shards):
+    with pytest.raises(ValueError, match="Received: 4, but row 3 has 5 tokens"):
+        TokenStore(shards).sources(np.array([0, 3]), 4)
+
+
+@pytest.mark.parametrize("bad", [-1, 4])
+def test_index_out_of_range(shards, bad):
+    with pytest.raises(IndexError, match="at least 0 and less than 4"):
+        TokenStore(shards).sources(np.array([0, bad]), 9)
+
+
+def test_indices_must_be_integers(shards):
+    with pytest.raises(IndexError, match="must be of integer"):
+        TokenStore(shards).sources(np.array([0.0]), 9)
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "kind"), [(10, "uint16"), (65536, "uint16"), (65537, "int32"), (250_000, "int32")]
+)
+def test_ids_take_two_bytes_where_they_fit(tmp_path, vocab_size, kind):
+    write_shard(tmp_path / "s.arrow", [[vocab_size - 1]], [[2]], vocab_size)
+
+    with pa.memory_map(str(tmp_path / "s.arrow")) as file:
+        schema = pa.ipc.open_file(file).schema
+    assert str(schema.field("inputs").type) == f"list<item: {kind}>"
+    assert TokenStore([tmp_path / "s.arrow"]).sources(np.array([0]), 2).tolist() == [[vocab_size - 1, 1]]
+
+
+def test_standard_tools_read_it(shards):
+    with pa.memory_map(str(shards[0])) as file:
+        table = pa.ipc.open_file(file).read_all()
+
+    assert table.to_pydict() == {
+        "inputs": [[5, 6, 1], [8, 1], [1]],
+        "targets": [[7, 1], [9, 5, 1], [3, 1]],
+        "inputs_text": ["a", "b", ""],
+        "targets_text": ["d", "e\t", "f"],
+    }
+
+
+def test_same_arguments_same_bytes(tmp_path):
+    for name in "ab":
+        write_shard(tmp_path / name, SOURCES, TARGETS, 10, notes={"dropped": "{}", "x": "ä"})
+
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert read_notes(tmp_path / "a") == {"dropped": "{}", "x": "ä"}
+
+
+def test_ids_are_not_copied(tmp_path):
+    write_shard(tmp_path / "s.arrow", SOURCES, TARGETS, 10)
+    before = len(os.listdir("/dev/fd"))
+    allocated = pa.total_allocated_bytes()
+
+    stores = [TokenStore([tmp_path / "s.arrow"]) for _ in range(50)]
+
+    assert pa.total_allocated_bytes() - allocated < 50 * 64
+    assert len(os.listdir("/dev/fd")) == before  # shards stay mapped, but no file stays open
+    assert stores[49].sources(np.array([3]), 5).tolist() == [[7, 7, 7, 7, 1]]
+
+
+def test_training_shards_keep_no_text(tmp_path):
+    write_shard(tmp_path / "train-00000.arrow", SOURCES, TARGETS, 10)
+
+    with pytest.raises(ValueError, match=r"Only dev and test data keep their text\. Received: .*train-00000\.arrow"):
+        TokenStore([tmp_path / "train-00000.arrow"]).source_text()
+
+
+@pytest.mark.parametrize("keep", [0, 1, 100, 0.5, 0.9, -1])
+def test_truncated_shard_is_named(shards, keep):
+    content = shards[2].read_bytes()
+    shards[2].write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
+
+    with pytest.raises(ValueError, match=r"dev-00002\.arrow, which is damaged.*run t2t-datagen again"):
+        TokenStore(shards)
+
+
+def test_other_files_are_no_shards(tmp_path):
+    (tmp_path / "text").write_text("not Arrow\n" * 100)
+    table = pa.table({"inputs": ["x"], "targets": ["y"]})
+    with pa.OSFile(str(tmp_path / "strings"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+    for name in ("text", "strings"):
+        with pytest.raises(ValueError, match=f"{name}, which is damaged"):
+            TokenStore([tmp_path / name])
+
+
+def test_missing_shard(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"gone\.arrow, which does not exist\. Run t2t-datagen again"):
+        TokenStore([tmp_path / "gone.arrow"])
+
+
+@pytest.mark.parametrize("bad", [10, -1])
+def test_ids_out_of_range(tmp_path, bad):
+    with pytest.raises(ValueError, match="vocab_size=10 and ids from"):
+        write_shard(tmp_path / "s.arrow", [[5, bad]], [[5]], 10)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_columns_of_different_length(tmp_path):
+    with pytest.raises(ValueError, match=r"as many rows\. Received: \{'inputs': 4, 'targets': 3\}"):
+        write_shard(tmp_path / "s.arrow", SOURCES, TARGETS[:3], 10)
+
+
+def test_full_disk_leaves_the_earlier_shard_and_nothing_else(shards, monkeypatch):
+    def fail(_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    before = shards[0].read_bytes()
+    monkeypatch.setattr(os, "fsync", fail)
+
+    with pytest.raises(OSError, match="No space left"):
+        write_shard(shards[0], SOURCES, TARGETS, 10)
+
+    assert shards[0].read_bytes() == before
+    assert sorted(path.name for path in shards[0].parent.iterdir()) == [path.name for path in shards]

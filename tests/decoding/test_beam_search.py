@@ -1,0 +1,284 @@
+"""Beam search against exhaustive search, against a greedy loop, and against tensor2tensor's decodes."""
+
+from __future__ import annotations
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+import tensor2tensor_checkpoint
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.decoding.beam_search import NEVER, beam_search, length_penalty
+from t2tlite.models.transformer import Transformer, build_transformer
+
+# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+
+VOCAB, LENGTH, EOS = 5, 4, 1
+BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    x = x.astype(np.float64)
+    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
+
+
+class TableModel:
+    """A language model that is a table: random logits for each sentence and each prefix.
+
+    It finds a hypothesis' prefix as the Transformer does: from what each slot held at each position, and `ancestors`.
+    """
+
+    def __init__(self, sentences: int, seed: int = 1, eos_bonus: float = 0.0) -> None:
+        random = np.random.default_rng(seed)
+        self.table = random.normal(scale=1.5, size=(sentences, LENGTH, VOCAB ** (LENGTH - 1), VOCAB))
+        self.table[..., EOS] += eos_bonus
+
+    def logits(self, sentence: int, prefix: tuple[int, ...]) -> np.ndarray:
+        number = sum(token * VOCAB**i for i, token in enumerate(prefix))
+        return self.table[sentence, len(prefix), number]
+
+    def steps(self, sentences: list[int]):
+        """What beam_search takes, for these sentences."""
+
+        def decode_step(tokens, step, ancestors, slots):
+            slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)  # slots [B, L, M]
+            slots[:, step] = tokens
+            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[:, :, 1 : step + 1].astype(int)
+            logits = [
+                [self.logits(sentence, tuple(prefix)) for prefix in hypotheses]
+                for sentence, hypotheses in zip(sentences, history, strict=True)
+            ]
+            return tf.constant(np.array(logits), tf.float32), tf.constant(slots)
+
+        return decode_step
+
+    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
+        slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
+        ids, scores = beam_search(
+            self.steps(sentences),
+            slots,
+            max_lengths=np.array(max_lengths, np.int32),
+            beam_size=beam,
+            length=LENGTH,
+            alpha=alpha,
+            n_best=n_best,
+            **options,
+        )
+        return np.asarray(ids), np.asarray(scores)
+
+    def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
+        return sum(log_softmax(self.logits(sentence, tokens[:i]))[token] for i, token in enumerate(tokens))
+
+    def exhaustive(self, sentence: int, max_length: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
+        """Every sequence that ends within `max_length` tokens, with its score, best first."""
+        others = [token for token in range(VOCAB) if token != EOS]
+        found = []
+        for length in range(1, max_length + 1):
+            for body in itertools.product(others, repeat=length - 1):
+                tokens = (*body, EOS)
+                found.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
+        return sorted(found, reverse=True)
+
+
+def padded(tokens: tuple[int, ...], length: int = LENGTH) -> list[int]:
+    return [*tokens, *[0] * (length - len(tokens))]
+
+
+@pytest.fixture(scope="module")
+def table() -> TableModel:
+    return TableModel(sentences=4)
+
+
+@pytest.mark.parametrize("length", [1, 7, 25])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+def test_length_penalty(length, alpha):
+    assert float(length_penalty(length, alpha)) == pytest.approx(((5 + length) / 6) ** alpha, rel=1e-6)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("max_lengths", [[4, 4, 4, 4], [1, 2, 3, 4]], ids=["equal", "unequal"])
+def test_a_wide_beam_finds_what_exhaustive_search_finds(table, alpha, max_lengths):
+    ids, scores = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM)
+    assert ids.shape == (4, BEAM, LENGTH)
+    for b, max_length in enumerate(max_lengths):
+        expected = table.exhaustive(b, max_length, alpha)
+        found = len(expected)
+        assert ids[b, :found].tolist() == [padded(tokens) for _, tokens in expected]
+        np.testing.assert_allclose(scores[b, :found], [score for score, _ in expected], rtol=1e-5)
+        assert (scores[b, found:] == np.float32(NEVER)).all(), "a score in a slot for which nothing was found"
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
+@pytest.mark.parametrize("n_best", [1, 3])
+@pytest.mark.parametrize("eos_bonus", [0.0, 4.0])
+def test_stopping_early_does_not_change_the_best(alpha, n_best, eos_bonus):
+    table = TableModel(sentences=3, seed=2, eos_bonus=eos_bonus)
+    ids, scores = table.search([0, 1, 2], [4, 4, 3], BEAM, alpha, n_best)
+    for b, max_length in enumerate([4, 4, 3]):
+        expected = table.exhaustive(b, max_length, alpha)[:n_best]
+        assert ids[b, :n_best].tolist() == [padded(tokens) for _, tokens in expected]
+        np.testing.assert_allclose(scores[b, :n_best], [score for score, _ in expected], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("beam", "alpha"), [(1, 0.6), (2, 0.0), (2, 1.0), (3, 0.6)])
+def test_a_sentence_is_decoded_as_if_alone(table, beam, alpha):
+    max_lengths = [4, 2, 3, 1]
+    ids, scores = table.search([0, 1, 2, 3], max_lengths, beam, alpha, n_best=beam)
+    for b, max_length in enumerate(max_lengths):
+        alone_ids, alone_scores = table.search([b], [max_length], beam, alpha, n_best=beam)
+        np.testing.assert_array_equal(ids[b], alone_ids[0])
+        np.testing.assert_allclose(scores[b], alone_scores[0], rtol=1e-6)
+        assert not ids[b, :, max_length:].any()
+
+
+def test_one_hypothesis_is_greedy_search(table):
+    ids, scores = table.search([0, 1, 2, 3], [4, 4, 4, 2], beam=1, alpha=0.6)
+    for b, max_length in enumerate([4, 4, 4, 2]):
+        tokens: tuple[int, ...] = ()
+        while len(tokens) < max_length and EOS not in tokens:
+            tokens = (*tokens, int(table.logits(b, tokens).argmax()))
+        assert ids[b, 0].tolist() == padded(tokens)
+        penalty = ((5 + len(tokens)) / 6) ** 0.6
+        np.testing.assert_allclose(scores[b, 0], table.log_prob(b, tokens) / penalty, rtol=1e-5)
+
+
+@pytest.mark.parametrize("penalise", [True, False])
+def test_live_hypotheses_where_nothing_ended(penalise):
+    """With penalised scores, or with tensor2tensor's, which are not."""
+    table = TableModel(sentences=2, eos_bonus=-np.inf)
+    beam, alpha, max_lengths = 64, 1.0, [4, 2]
+    ids, scores = table.search([0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise)
+    others = [token for token in range(VOCAB) if token != EOS]
+    for b, max_length in enumerate(max_lengths):
+        every = [(table.log_prob(b, tokens), tokens) for tokens in itertools.product(others, repeat=max_length)]
+        best = sorted(every, reverse=True)[: min(beam, len(every))]
+        assert ids[b, : len(best)].tolist() == [padded(tokens) for _, tokens in best]
+        penalty = ((5 + max_length) / 6) ** alpha if penalise else 1.0
+        np.testing.assert_allclose(scores[b, : len(best)], [score / penalty for score, _ in best], rtol=1e-5)
+        assert (scores[b, len(best) :] == np.float32(NEVER)).all()
+
+
+# A tiny Transformer, whose cache and positions take part.
+
+SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
+MAX_LENGTHS = np.array([8, 5, 7], np.int32)
+
+
+@pytest.fixture(scope="module")
+def model() -> Transformer:
+    """Of 4 hypotheses all end for the first sentence, none for the second and one for the third."""
+    hparams = HParams(hidden_size=16, filter_size=32, num_heads=2, num_hidden_layers=1, max_length=32)
+    hparams = hparams.override("shared_embedding_and_softmax_weights=false,pos=timing_halves")
+    keras.utils.set_random_seed(2)
+    model = build_transformer(hparams, 12, 12)
+    random = np.random.default_rng(2)
+    for variable in model.variables:  # far from where training starts, so that sequences vary
+        variable.assign_add(0.5 * random.normal(size=variable.shape).astype(np.float32))
+    return model
+
+
+def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8):
+    cache = model.start_decoding(sources, beam, length)
+    return beam_search(
+        model.decode_step, cache, max_lengths=max_lengths, beam_size=beam, length=length, alpha=alpha, n_best=n_best
+    )
+
+
+@pytest.fixture(scope="module")
+def nbest(model):
+    ids, scores = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
+    return np.asarray(ids), np.asarray(scores)
+
+
+def test_scores_are_those_of_a_full_forward_pass(model, nbest):
+    ids, scores = nbest
+    found = scores > NEVER
+    assert found[:, 0].all()
+    assert found.sum() >= 6
+    assert not ids[~found].any()
+    log_probs = log_softmax(np.asarray(model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8)))).reshape(3, 4, 8, 12)
+    for b, m in np.argwhere(found):
+        tokens = ids[b, m].tolist()
+        length = 1 + tokens.index(EOS) if EOS in tokens else MAX_LENGTHS[b]
+        total = sum(log_probs[b, m, t, tokens[t]] for t in range(length))
+        assert scores[b, m] == pytest.approx(total / ((5 + length) / 6) ** 0.6, rel=1e-5)
+        assert not any(tokens[length:])
+    assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
+    for b in range(3):
+        assert len({tuple(row) for row in ids[b, found[b]].tolist()}) == found[b].sum(), "a hypothesis twice"
+
+
+def test_transformer_decodes_a_sentence_as_if_alone(model, nbest):
+    for b in range(2):
+        source = SOURCES[b : b + 1, : (SOURCES[b] != 0).sum()]
+        ids, scores = decode(model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4)
+        np.testing.assert_array_equal(ids[0], nbest[0][b])
+        np.testing.assert_allclose(scores[0], nbest[1][b], rtol=1e-5)
+
+
+def test_greedy_equals_a_loop_over_the_full_forward_pass(model):
+    ids, _ = decode(model, SOURCES, MAX_LENGTHS, beam=1, alpha=0.6, n_best=1)
+    greedy = np.zeros((3, 8), np.int32)
+    for t in range(8):
+        best = np.asarray(model(SOURCES, greedy))[:, t].argmax(axis=-1)
+        open_ = ~(greedy == EOS).any(axis=1) & (t < MAX_LENGTHS)
+        greedy[:, t] = np.where(open_, best, 0)
+    np.testing.assert_array_equal(np.asarray(ids)[:, 0], greedy)
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_compiled_search_is_the_same(model, nbest, jit_compile):
+    shape = [3, 6] if jit_compile else [None, None]
+
+    @tf.function(
+        input_signature=[tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape[:1], tf.int32)], jit_compile=jit_compile
+    )
+    def compiled(sources, max_lengths):
+        return decode(model, sources, max_lengths, beam=4, alpha=0.6, n_best=4)
+
+    ids, scores = compiled(SOURCES, MAX_LENGTHS)
+    np.testing.assert_array_equal(ids, nbest[0])
+    np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
+
+
+# tensor2tensor's decodes: mode -> (beam size, results it returned, alpha).
+
+MODES = {
+    "greedy": (1, 1, 0.0),
+    "beam4_top1_alpha0.6": (4, 1, 0.6),
+    "beam4_top4_alpha0.6": (4, 4, 0.6),
+    "beam4_top4_alpha0": (4, 4, 0.0),
+    "beam4_top4_alpha1": (4, 4, 1.0),
+    "beam2_top2_alpha0.6": (2, 2, 0.6),
+    "beam8_top1_alpha0.3": (8, 1, 0.3),
+    "beam4_top4_alpha0.6_short": (4, 4, 0.6),
+}
+
+
+@pytest.fixture(scope="module", params=["postnorm_notse", "prenorm", "prenorm_unshared"])
+def theirs(request, t2t):
+    data = np.load(t2t / f"transformer_logits_{request.param}.npz")
+    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_decodes_equal_tensor2tensors(theirs, mode):
+    data, model = theirs
+    beam, n_best, alpha = MODES[mode]
+    inputs = data["inputs"]
+    length = inputs.shape[1] + int(data["decode_length"])  # its limit, the same for every sentence of a batch
+    length = 5 if mode.endswith("short") else length
+    max_lengths = np.full(len(inputs), length, np.int32)
+    ids, scores = decode(model, inputs, max_lengths, beam, alpha, n_best, length)
+    outputs = data[f"decode/{mode}/outputs"].reshape(len(inputs), n_best, -1)
+    width = outputs.shape[-1]
+    np.testing.assert_array_equal(np.asarray(ids)[:, :n_best, :width], outputs)
+    assert not np.asarray(ids)[:, :n_best, width:].any()
+    ours, expected = np.asarray(scores)[:, :n_best], data[f"decode/{mode}/scores"].reshape(len(inputs), n_best)
+    missing = expected < -1e6  # some hypotheses of a sentence ended, but fewer than n_best: theirs are -1e7, ours -1e9
+    np.testing.assert_array_equal(ours < -1e6, missing)
+    np.testing.assert_allclose(ours[~missing], expected[~missing], rtol=1e-5)

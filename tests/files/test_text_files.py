@@ -1,0 +1,245 @@
+"""Lines of text files: where they end, what is refused, and that files appear whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2tlite.files import text_files
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a", ["a"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\n\nb\n\n", ["a", "", "b", ""]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\r\n", [""]),
+        (b"a\rb\n", ["a\rb"]),
+        (b"a\r\r\n", ["a\r"]),
+        (b"\xef\xbb\xbfa\nb\n", ["a", "b"]),
+        (b"\xef\xbb\xbf", []),
+        (b"\xef\xbb\xbf\n", [""]),
+        (b"a\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        ("a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg\n".encode(), ["a\u2028b\u2029c\x85d\x0ce\x0bf\x1cg"]),
+        ("Ä ß 漢字 😀 \x00\n".encode(), ["Ä ß 漢字 😀 \x00"]),
+        (b" two  spaces \t\n", [" two  spaces \t"]),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".txt", ".txt.gz"])
+def test_lines_end_at_newlines_alone(tmp_path: Path, content: bytes, lines: list[str], suffix: str) -> None:
+    path = tmp_path / f"text{suffix}"
+    path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    assert list(text_files.read_lines(path)) == lines
+
+
+def test_lines_of_any_length(tmp_path: Path) -> None:
+    lines = ["", "é" * 50, "x", "", "😀 😀", "z" * 300_000, ""]
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in lines).encode())
+    assert list(text_files.read_lines(path)) == lines
+    path.write_bytes(path.read_bytes() + b"\xff")
+    with pytest.raises(ValueError, match=r"text, line 8: .* byte 0xff after 0 bytes"):
+        list(text_files.read_lines(path))
+
+
+def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"a\nb") + gzip.compress(b"c\nd\n"))
+    assert list(text_files.read_lines(path)) == ["a", "bc", "d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "byte", "column"),
+    [
+        (b"\xff\n", 1, "ff", 0),
+        (b"good\nna\xefve\nbad \xff too\n", 2, "ef", 2),
+        (b"\xef\xbb\xbfa\n\n\nb\xc3", 4, "c3", 1),
+        (b"\xef\xbb\xbfa\xffb\n", 1, "ff", 1),
+        (b"a\nsurrogate \xed\xa0\x80\n", 2, "ed", 10),
+    ],
+)
+def test_what_is_not_utf8_is_named_by_file_and_line(
+    tmp_path: Path, content: bytes, line: int, byte: str, column: int
+) -> None:
+    path = tmp_path / "latin.txt"
+    path.write_bytes(content)
+    message = rf"latin\.txt, line {line}: text must be UTF-8\. Received: byte 0x{byte} after {column} bytes"
+    with pytest.raises(ValueError, match=message):
+        list(text_files.read_lines(path))
+
+
+def test_line_of_bad_text_far_into_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_bytes(b"a line of twenty-two b\n" * 200_000 + b"\xe4\n")  # several blocks
+    with pytest.raises(ValueError, match=r"long\.txt, line 200001: text must be UTF-8"):
+        list(text_files.read_lines(path))
+
+
+def test_gzip_without_gz_in_its_name(tmp_path: Path) -> None:
+    path = tmp_path / "packed.txt"
+    path.write_bytes(gzip.compress(b"a\n"))
+    with pytest.raises(ValueError, match=r"packed\.txt, which is gzip data\. Let its name end in \.gz"):
+        list(text_files.read_lines(path))
+
+
+def _broken_gzips() -> dict[str, bytes]:
+    whole = gzip.compress(os.urandom(3000).hex().encode())
+    flipped = bytearray(whole)
+    flipped[-6] ^= 0xFF  # in the checksum
+    scrambled = bytearray(whole)
+    scrambled[10:60] = b"\xff" * 50
+    return {
+        "cut off": whole[: len(whole) // 2],
+        "only a header": whole[:10],
+        "wrong checksum": bytes(flipped),
+        "scrambled": bytes(scrambled),
+        "plain text": b"a line of text\n",
+        "rubbish after the end": whole + b"rubbish",
+    }
+
+
+@pytest.mark.parametrize("kind", _broken_gzips())
+def test_broken_gzip_names_the_file(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "broken.gz"
+    path.write_bytes(_broken_gzips()[kind])
+    with pytest.raises(ValueError, match=r"must be complete gzip data\. Received: .*broken\.gz: .*Download it again"):
+        list(text_files.read_lines(path))
+
+
+def test_empty_gz_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.gz").touch()
+    with pytest.raises(ValueError, match=r"empty\.gz, which is empty"):
+        list(text_files.read_lines(tmp_path / "empty.gz"))
+
+
+def test_missing_file_and_folder_are_refused_before_reading(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"Received: .*nothing\.txt, which does not exist"):
+        text_files.read_lines(tmp_path / "nothing.txt")
+    with pytest.raises(FileNotFoundError, match="which is a folder"):
+        text_files.read_lines(tmp_path)
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "big.txt"
+    path.write_bytes(b"some words on a line, again and again\n" * 500_000)  # 19 MB
+    script = (
+        "import sys, tracemalloc; from t2tlite.files import text_files; tracemalloc.start()\n"
+        "for _ in text_files.read_lines(sys.argv[1]): break\n"
+        "count = sum(1 for _ in text_files.read_lines(sys.argv[1]))\n"
+        "print(count, tracemalloc.get_traced_memory()[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(path)], check=True, capture_output=True, text=True)
+    count, peak = map(int, done.stdout.split())
+    assert count == 500_000
+    assert peak < 8 << 20
+
+
+def _write(path: Path, *lines: str) -> Path:
+    path.write_bytes("".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+def test_parallel_files_are_read_in_order(tmp_path: Path) -> None:
+    first = _write(tmp_path / "1.en", "a", "", "c\u2028d"), _write(tmp_path / "1.de", "A", "B", "C")
+    second = _write(tmp_path / "2.en"), _write(tmp_path / "2.de")
+    third = tmp_path / "3.en.gz", _write(tmp_path / "3.de", "E")
+    third[0].write_bytes(gzip.compress(b"e\r\n"))
+    sources, targets = zip(first, second, third, strict=True)
+    assert list(text_files.read_parallel(sources, targets)) == [("a", "A"), ("", "B"), ("c\u2028d", "C"), ("e", "E")]
+    assert list(text_files.read_parallel([], [])) == []
+
+
+@pytest.mark.parametrize(("source_count", "target_count"), [(3, 5), (5, 3), (0, 1), (1, 0), (4, 5), (5, 4)])
+def test_files_of_unequal_length_are_counted_to_their_ends(
+    tmp_path: Path, source_count: int, target_count: int
+) -> None:
+    source = _write(tmp_path / "x.en", *["s"] * source_count)
+    target = _write(tmp_path / "x.de", *["t"] * target_count)
+    good = _write(tmp_path / "good", "g")
+    pairs = text_files.read_parallel([good, source], [good, target])
+    message = rf"Received: .*x\.en with {source_count} lines and .*x\.de with {target_count} lines"
+    read: list[tuple[str, str]] = []
+    with pytest.raises(ValueError, match=message):
+        read.extend(pairs)
+    assert read == [("g", "g")] + [("s", "t")] * min(source_count, target_count)
+
+
+def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
+    one = _write(tmp_path / "one", "a")
+    with pytest.raises(ValueError, match=r"Received: 2 source \(.*one, .*one\) and 1 target \(.*one\)"):
+        text_files.read_parallel([one, one], [one])
+    with pytest.raises(ValueError, match=r"1 source \(.*one\) and 0 target \(none\)"):
+        text_files.read_parallel([one], [])
+    with pytest.raises(FileNotFoundError, match=r"two, which does not exist"):
+        text_files.read_parallel([one, one], [one, tmp_path / "two"])
+
+
+@pytest.mark.parametrize("name", ["out.txt", "out.gz", "new/folder/out.txt"])
+def test_written_lines_read_back(tmp_path: Path, name: str) -> None:
+    lines = ["", "Grüße", "a\u2028b\x85c", "a\rb", " spaces ", ""]
+    path = tmp_path / name
+    text_files.write_lines(path, iter(lines))
+    assert list(text_files.read_lines(path)) == lines
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_written_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    text_files.write_lines(path, ["ä", "b"])
+    assert path.read_bytes() == b"\xc3\xa4\nb\n"
+    text_files.write_lines(path, [])
+    assert path.read_bytes() == b""
+    text_files.write_lines(tmp_path / "out.gz", ["ä", "b"])
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == b"\xc3\xa4\nb\n"
+
+
+def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old\n")
+
+    def stop():
+        yield "new"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        text_files.write_lines(path, stop())
+    with pytest.raises(ValueError, match=r"out, line 2: a line must not contain a line break\. Received: 'a\\nb'"):
+        text_files.write_lines(path, ["new", "a\nb"])
+    assert path.read_text() == "old\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="which is a folder"):
+        text_files.write_lines(tmp_path, ["a"])
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
+def test_writing_to_a_device() -> None:
+    script = "from t2tlite.files import text_files; text_files.write_lines('/dev/stdout', ['a', 'b'])"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    assert done.stdout == b"a\nb\n"
+
+
+def test_real_corpus(shared: Path) -> None:
+    folder = shared / "data" / "miniwmt"
+    pairs = text_files.read_parallel(
+        [folder / "train.en.gz", folder / "newstest2013.en"], [folder / "train.de.gz", folder / "newstest2013.de"]
+    )
+    assert sum(1 for _ in pairs) == 202_770 + 3000  # as the corpus's own description says
+
+
+def test_tensorflow_is_not_imported() -> None:
+    script = "import sys; import t2tlite.files.text_files; print('tensorflow' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,210 @@
+"""Layers against the paper's formulas, written once more in NumPy at double precision."""
+
+from __future__ import annotations
+
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
+from t2tlite.layers.embedding import Embedding
+from t2tlite.layers.sublayer import Dropout, FeedForward, Residual, fold
+
+HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
+
+# Ones with dropout, in eager TensorFlow 2.21 on a CPU: (rate, seed) -> what is kept of [4, 16], a bit each.
+KEPT = {
+    (0.5, (3, 4)): "4e702f9813322b6c",
+    (0.5, (0, 1000)): "887b4982c51ae988",
+    (0.5, (-5, 2**31 - 1)): "dc6339a8cad95000",
+    (0.1, (3, 4)): "fefebffb97ff7fef",
+    (0.1, (0, 1000)): "ff7bfbdfdfbffdfb",
+    (0.1, (-5, 2**31 - 1)): "feefbfaffbffff76",
+}
+
+
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32)
+
+
+def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
+    """Gives every weight values of its own, those that start at zero or one too."""
+    for i, variable in enumerate(layer.variables):
+        variable.assign(normal(*variable.shape, seed=seed + i))
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    x = np.exp(x - x.max(axis=-1, keepdims=True))
+    return x / x.sum(axis=-1, keepdims=True)
+
+
+def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float) -> np.ndarray:
+    mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta
+
+
+def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """One head and one query at a time; `allowed` is bool [B, T, S]."""
+    w_query, w_key, w_value, w_output = (
+        np.asarray(part.kernel, np.float64) for part in (layer.query, layer.key, layer.value, layer.output_transform)
+    )
+    key_size, value_size = KEYS // HEADS, VALUES // HEADS
+    output = np.zeros((*x.shape[:2], HIDDEN))
+    for b in range(len(x)):
+        for t in range(x.shape[1]):
+            heads = []
+            for h in range(HEADS):
+                key_part = slice(h * key_size, (h + 1) * key_size)
+                value_part = slice(h * value_size, (h + 1) * value_size)
+                query = x[b, t].astype(np.float64) @ w_query[:, key_part]
+                seen = memory[b, allowed[b, t]].astype(np.float64)
+                weights = softmax(seen @ w_key[:, key_part] @ query / math.sqrt(key_size))
+                heads.append(weights @ (seen @ w_value[:, value_part]))
+            output[b, t] = np.concatenate(heads) @ w_output
+    return output
+
+
+@pytest.fixture(scope="module")
+def attention() -> MultiHeadAttention:
+    layer = MultiHeadAttention(HIDDEN, HEADS, KEYS, VALUES, dropout=0.0)
+    layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), causal_mask(2))
+    randomise(layer)
+    return layer
+
+
+def test_attention_to_a_padded_source(attention):
+    x, memory = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)
+    ids = np.array([[7, 7, 7, 7, 1], [7, 1, 0, 0, 0]])
+    allowed = np.repeat((ids != 0)[:, None], 3, axis=1)
+    output = attention(x, memory, padding_mask(ids))
+    np.testing.assert_allclose(output, numpy_attention(attention, x, memory, allowed), rtol=1e-4, atol=1e-4)
+
+
+def test_causal_self_attention(attention):
+    x = normal(2, 6, HIDDEN)
+    allowed = np.repeat(np.tril(np.ones((6, 6), bool))[None], 2, axis=0)
+    output = attention(x, x, causal_mask(6))
+    np.testing.assert_allclose(output, numpy_attention(attention, x, x, allowed), rtol=1e-4, atol=1e-4)
+
+
+def test_attention_projections_have_no_bias(attention):
+    shapes = sorted(tuple(variable.shape) for variable in attention.variables)
+    assert shapes == sorted([(HIDDEN, KEYS), (HIDDEN, KEYS), (HIDDEN, VALUES), (VALUES, HIDDEN)])
+
+
+def test_masked_positions_have_no_weight():
+    bias = padding_mask(np.array([[3, 0, 4, 0]]))
+    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), 50 * normal(1, 2, 4, 4), bias))
+    assert (weights[..., [1, 3]] == 0).all()
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
+
+
+def test_the_weights_of_a_row_of_padding_alone_are_uniform():
+    weights = np.asarray(attention_weights(normal(1, 2, 3, 4), normal(1, 2, 4, 4), padding_mask(np.zeros((1, 4), int))))
+    np.testing.assert_allclose(weights, 1 / 4, rtol=1e-5)
+
+
+def test_the_causal_mask_hides_later_positions():
+    bias = np.asarray(causal_mask(4))[0, 0]
+    np.testing.assert_array_equal(bias == 0, np.tril(np.ones((4, 4), bool)))
+    assert (bias[bias != 0] == -1e9).all()
+
+
+def test_feed_forward():
+    layer = FeedForward(HIDDEN, 12, dropout=0.0)
+    x = normal(2, 3, HIDDEN)
+    layer(x)
+    randomise(layer)
+    w1, b1, w2, b2 = (
+        np.asarray(v, np.float64) for v in (layer.inner.kernel, layer.inner.bias, layer.outer.kernel, layer.outer.bias)
+    )
+    np.testing.assert_allclose(layer(x), np.maximum(x @ w1 + b1, 0) @ w2 + b2, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("pre_norm", [False, True])
+def test_residual(pre_norm):
+    layer = Residual(dropout=0.0, pre_norm=pre_norm, epsilon=1e-6)
+    x, kernel = normal(2, 3, HIDDEN), normal(HIDDEN, HIDDEN)
+
+    def sublayer(y):
+        return keras.ops.matmul(y, kernel)
+
+    layer(x, sublayer=sublayer)
+    randomise(layer)
+    gamma, beta = (np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta))
+    wide = x.astype(np.float64)
+    if pre_norm:
+        expected = wide + layer_norm(wide, gamma, beta, 1e-6) @ kernel
+    else:
+        expected = layer_norm(wide + wide @ kernel, gamma, beta, 1e-6)
+    np.testing.assert_allclose(layer(x, sublayer=sublayer), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_residual_drops_the_sublayer_and_not_the_way_around_it():
+    layer = Residual(dropout=0.5, pre_norm=True, epsilon=1e-6)
+    x = normal(4, 5, HIDDEN)
+    ones = np.ones_like(x)
+    added = np.asarray(layer(x, sublayer=lambda y: ones, seed=keras.ops.array([1, 2], "int32"))) - x
+    assert set(np.round(added.flatten(), 5)) == {0.0, 2.0}
+
+
+def test_embedding_scales_by_root_of_width_and_pad_is_zero():
+    layer = Embedding(vocab_size=11, hidden_size=HIDDEN)
+    table = np.asarray(layer.weight)
+    ids = np.array([[4, 1, 0], [10, 0, 0]])
+    vectors = np.asarray(layer(ids))
+    np.testing.assert_allclose(vectors[0, 0], table[4] * math.sqrt(HIDDEN), rtol=1e-5)
+    np.testing.assert_allclose(vectors[0, 1], table[1] * math.sqrt(HIDDEN), rtol=1e-5)
+    assert (vectors[ids == 0] == 0).all()
+
+
+def test_logits_use_the_same_matrix_unscaled():
+    layer = Embedding(vocab_size=11, hidden_size=HIDDEN)
+    x = normal(2, 3, HIDDEN)
+    np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4)
+
+
+def test_embedding_starts_with_deviation_of_one_over_root_of_width():
+    keras.utils.set_random_seed(1)
+    table = np.asarray(Embedding(vocab_size=500, hidden_size=64).weight)
+    assert table.std() == pytest.approx(1 / 8, rel=0.02)
+    assert abs(table.mean()) < 0.003
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.5])
+def test_dropout_zeroes_its_share_and_keeps_the_mean(rate):
+    layer = Dropout(rate)
+    x = np.ones((200, 500), np.float32)
+    dropped = np.asarray(layer(x, seed=keras.ops.array([3, 4], "int32")))
+    assert (dropped == 0).mean() == pytest.approx(rate, abs=0.01)  # 6 deviations of 100,000 draws or more
+    assert dropped.mean() == pytest.approx(1, abs=0.02)
+    np.testing.assert_allclose(dropped[dropped != 0], 1 / (1 - rate), rtol=1e-5)
+
+
+def test_dropout_is_a_function_of_its_seed():
+    layer, x = Dropout(0.5), normal(10, 10)
+    first, again, other = (np.asarray(layer(x, seed=keras.ops.array([3, n], "int32"))) for n in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    np.testing.assert_array_equal(layer(x), x)
+    np.testing.assert_array_equal(Dropout(0.0)(x, seed=keras.ops.array([3, 1], "int32")), x)
+
+
+@pytest.mark.parametrize(("rate", "seed"), KEPT)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+def test_dropout_masks_do_not_change_between_versions(rate, seed, compiled):
+    """Or a run that is resumed after an update would not train as it would have without the interruption."""
+    layer = Dropout(rate)
+    call = tf.function(layer) if compiled else layer
+    kept = np.asarray(call(tf.ones((4, 16)), seed=tf.constant(seed, tf.int32))) != 0
+    assert np.packbits(kept).tobytes().hex() == KEPT[rate, seed]
+
+
+def test_fold_gives_each_number_a_seed_of_its_own():
+    seed = keras.ops.array([5, 6], "int32")
+    folded = {tuple(np.asarray(fold(seed, number)).tolist()) for number in range(20)}
+    assert len(folded) == 20
+    assert fold(None, 3) is None

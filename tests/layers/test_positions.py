@@ -1,0 +1,109 @@
+"""Position vectors against the paper's formula, and tensor2tensor's against what it computed."""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+import pytest
+
+from t2tlite.layers.embedding import Positions, sinusoid_halves, sinusoids
+
+# float32 keeps an angle x to 1.2e-7 x, or 1e-5 at positions below 64. A wrong exponent or a position that is off by
+# one changes some cell by 0.01 or more.
+ROUNDING = 3e-5
+
+
+def section_3_5(positions, hidden_size: int) -> np.ndarray:
+    """PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(pos / 10000^(2i/d)), cell by cell."""
+    table = np.zeros((len(positions), hidden_size))
+    for row, position in enumerate(positions):
+        for i in range(hidden_size // 2):
+            angle = position / 10000 ** (2 * i / hidden_size)
+            table[row, 2 * i], table[row, 2 * i + 1] = np.sin(angle), np.cos(angle)
+    return table
+
+
+@pytest.mark.parametrize("hidden_size", [2, 6, 64, 512])
+def test_the_papers_formula(hidden_size):
+    got = keras.ops.convert_to_numpy(sinusoids(np.arange(20), hidden_size))
+    assert (got.shape, got.dtype) == ((20, hidden_size), np.float32)
+    np.testing.assert_allclose(got, section_3_5(range(20), hidden_size), atol=ROUNDING)
+
+
+def test_far_positions():
+    far = np.array([255, 511, 1000, 4000])
+    # float32 keeps an angle of 4000 to 0.0005; a position that is off by one changes the first cells by 0.1 or more
+    np.testing.assert_allclose(sinusoids(far, 32), section_3_5(far, 32), atol=5e-3)
+
+
+def test_first_position_and_wavelengths():
+    table = keras.ops.convert_to_numpy(sinusoids(np.arange(64), 512))
+    np.testing.assert_array_equal(table[0], np.tile([0.0, 1.0], 256))  # sin 0, cos 0
+    np.testing.assert_allclose(table[:, 0], np.sin(np.arange(64)), atol=ROUNDING)  # the shortest wavelength is 2 pi
+    np.testing.assert_allclose(table[63, 510], np.sin(63 / 10000 ** (510 / 512)), rtol=1e-5)
+
+
+def test_equals_the_fixtures_table(fixtures):
+    table = np.load(fixtures / "t2t" / "positional.npz")
+    np.testing.assert_allclose(sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING)
+
+
+@pytest.mark.parametrize(
+    ("key", "start", "length", "hidden_size"),
+    [("t2t_len10_ch16", 0, 10, 16), ("t2t_len50_ch512", 0, 50, 512), ("t2t_len5_ch16_start3", 3, 5, 16)],
+)
+def test_halves_are_tensor2tensors(fixtures, key, start, length, hidden_size):
+    expected = np.load(fixtures / "tensor2tensor" / "positional.npz")[key]
+    got = sinusoid_halves(np.arange(start, start + length), hidden_size)
+    np.testing.assert_allclose(got, expected, atol=ROUNDING)
+
+
+def test_halves_by_their_formula():
+    hidden_size, positions = 8, np.arange(12)[:, None]
+    rates = 10000.0 ** (-np.arange(4) / 3)  # [d/2], exponent i / (d/2 - 1)
+    expected = np.concatenate([np.sin(positions * rates), np.cos(positions * rates)], axis=1)
+    np.testing.assert_allclose(sinusoid_halves(np.arange(12), hidden_size), expected, atol=ROUNDING)
+    np.testing.assert_allclose(
+        sinusoid_halves(np.arange(3), 2), [[0, 1], [np.sin(1), np.cos(1)], [np.sin(2), np.cos(2)]], atol=ROUNDING
+    )
+
+
+def test_the_two_are_no_permutation_of_each_other():
+    paper, halves = (np.sort(f(np.arange(5), 16), axis=1) for f in (sinusoids, sinusoid_halves))
+    assert np.abs(paper - halves).max() > 0.05
+
+
+@pytest.mark.parametrize("kind", ["timing", "timing_halves", "none"])
+@pytest.mark.parametrize("start", [0, 7])
+def test_the_layer_adds_them(kind, start):
+    x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype(np.float32)
+    at = np.arange(start, start + 5)
+    if kind == "timing":
+        expected = section_3_5(at, 8)
+    elif kind == "timing_halves":
+        angles = at[:, None] * 10000.0 ** (-np.arange(4) / 3)
+        expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+    else:
+        expected = np.zeros((5, 8))
+    layer = Positions(kind, 8)
+    np.testing.assert_allclose(layer(x, start=start), x + expected, atol=ROUNDING)
+    assert layer.weights == []
+
+
+def test_learned_positions():
+    layer = Positions("emb", 8, 6)
+    table = np.random.default_rng(1).normal(size=(6, 8)).astype(np.float32)
+    layer.set_weights([table])
+    x = np.zeros((3, 2, 8), np.float32)
+    np.testing.assert_array_equal(layer(x, start=3), np.broadcast_to(table[3:5], (3, 2, 8)))
+    np.testing.assert_array_equal(layer(x), np.broadcast_to(table[:2], (3, 2, 8)))
+
+
+def test_learned_positions_need_their_number():
+    with pytest.raises(ValueError, match=r"need max_positions, the rows of their table\. Received: None\."):
+        Positions("emb", 8)
+
+
+def test_positions_take_the_inputs_dtype():
+    layer = Positions("timing", 4, dtype="mixed_bfloat16")
+    assert keras.backend.standardize_dtype(layer(keras.ops.zeros((1, 2, 4), dtype="bfloat16")).dtype) == "bfloat16"

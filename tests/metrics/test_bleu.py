@@ -1,0 +1,203 @@
+"""Scores against figures made by sacrebleu and by Moses's Perl scripts, step by step."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from t2tlite.metrics.bleu import BleuScore, compound_split_bleu, corpus_bleu, multi_bleu
+from t2tlite.metrics.compound_split import moses_tokenize, replace_unicode_punctuation, split_hyphens
+
+SMALL = ["grammar_ende", "grammar_enfr"]
+LARGE = [
+    pytest.param(name, marks=pytest.mark.shared)
+    for name in (
+        "newstest2017.KIT.4950.en-de",
+        "newstest2017.online-F.0.en-de",
+        "newstest2017.uedin-nmt.4722.en-de",
+        "newstest2017.SYSTRAN.4847.en-de",
+        "tfnmt_newstest2013_deen",
+    )
+]
+SETS = SMALL + LARGE
+TOKENISED_SETS = LARGE[:3]  # those with figures of the paper's pipeline
+
+
+@pytest.fixture
+def bleu_dir(request: pytest.FixtureRequest, name: str) -> Path:
+    if name in SMALL:
+        return request.getfixturevalue("fixtures") / "bleu"
+    return request.getfixturevalue("shared") / "data" / "bleu"
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_bytes().decode("utf-8").removesuffix("\n").split("\n")
+
+
+def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
+    """Translations, references and expected figures of one set."""
+    expected = json.loads((bleu_dir / "expected.json").read_text(encoding="utf-8"))[name]
+    return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
+
+
+def perl_line(score: BleuScore) -> str:
+    """The score as multi-bleu.perl prints it, so that every figure in the line is compared."""
+    precisions = "/".join(f"{p:.1f}" for p in score.precisions)
+    return (
+        f"BLEU = {score.score:.2f}, {precisions} (BP={score.brevity_penalty:.3f}, ratio={score.length_ratio:.3f}, "
+        f"hyp_len={score.translation_length}, ref_len={score.reference_length})"
+    )
+
+
+@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("tokenize", ["13a", "intl", "none"])
+def test_corpus_bleu_is_sacrebleus(bleu_dir, name, tokenize):
+    translations, references, expected = load(bleu_dir, name)
+    score = corpus_bleu(translations, references, tokenize=tokenize)
+    assert score.score == pytest.approx(expected[f"sacrebleu {tokenize}"], abs=1e-9)
+    assert re.fullmatch(rf"nrefs:1\|case:mixed\|eff:no\|tok:{tokenize}\|smooth:exp\|version:[\d.]+", score.signature)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_intl_is_what_tensor2tensor_reports(bleu_dir, name):
+    translations, references, expected = load(bleu_dir, name)
+    for lowercase, key in ((False, "t2t bleu_wrapper cased"), (True, "t2t bleu_wrapper uncased")):
+        score = corpus_bleu(translations, references, tokenize="intl", lowercase=lowercase)
+        assert score.score == pytest.approx(expected[key], abs=1e-5)  # tensor2tensor computes in float32
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_multi_bleu_is_the_perl_script(bleu_dir, name):
+    translations, references, expected = load(bleu_dir, name)
+    assert perl_line(multi_bleu(translations, references)) == expected["multi-bleu.perl (files as they are)"]
+    lowercased = multi_bleu(translations, references, lowercase=True)
+    assert perl_line(lowercased) == expected["multi-bleu.perl -lc"]
+    assert "case:lc" in lowercased.signature
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_tokenised_by_moses_and_split_at_hyphens(bleu_dir, name):
+    """No line has characters that replace-unicode-punctuation.perl replaces."""
+    translations, references, expected = load(bleu_dir, name)
+    tokens = [[moses_tokenize(line) for line in lines] for lines in (translations, references)]
+    assert perl_line(multi_bleu(*tokens)) == expected["moses tok both, multi-bleu.perl"]
+    score = compound_split_bleu(translations, references)
+    assert perl_line(score) == expected["tok+ATAT, multi-bleu.perl"]
+
+
+@pytest.mark.parametrize("name", TOKENISED_SETS)
+def test_compound_split_bleu_is_the_papers_pipeline(bleu_dir, name):
+    translations, references, expected = load(bleu_dir, name)
+    score = compound_split_bleu(translations, references)
+    assert perl_line(score) == expected["get_ende_bleu.sh (punct+tok+ATAT, multi-bleu.perl)"]
+    assert "compare only with the paper's scores" in str(score)
+
+
+@pytest.mark.parametrize("name", TOKENISED_SETS)
+def test_each_step_before_the_split(bleu_dir, name):
+    translations, references, expected = load(bleu_dir, name)
+    references = [moses_tokenize(line) for line in references]
+    plain = [moses_tokenize(line) for line in translations]
+    assert perl_line(multi_bleu(plain, references)) == expected["moses tok both, multi-bleu.perl"]
+    normalised = [moses_tokenize(replace_unicode_punctuation(line)) for line in translations]
+    assert perl_line(multi_bleu(normalised, references)) == expected["get_ende_bleu.sh steps before atat"]
+
+
+@pytest.mark.parametrize("name", LARGE[4:])
+def test_split_of_a_tokenised_set(bleu_dir, name):
+    translations, references, expected = load(bleu_dir, name)
+    score = multi_bleu([split_hyphens(line) for line in translations], [split_hyphens(line) for line in references])
+    assert perl_line(score) == expected["ATAT then multi-bleu.perl"]
+
+
+def test_three_lines_through_every_step(fixtures):
+    text, normalised, tokens, split = (
+        lines(fixtures / "bleu" / "atat" / f"example.{suffix}") for suffix in ("txt", "n", "tok", "atat")
+    )
+    assert [replace_unicode_punctuation(line) for line in text] == normalised
+    assert [moses_tokenize(line) for line in normalised] == tokens
+    assert [split_hyphens(line) for line in tokens] == split
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("“a” ‘b’…", '"a" ‘b\'...'),
+        ("《１２３》，。ｘ？！：；（９５％）", '"123",. ｘ?!:;(95%)'),
+        ("完。   次．終", "完. 次. 終"),
+        ("„a“ «b» – c", '„a" «b» – c'),
+    ],
+)
+def test_replace_unicode_punctuation(line, expected):
+    """Expected lines follow from the substitutions of replace-unicode-punctuation.perl."""
+    assert replace_unicode_punctuation(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Äpfel, Birnen usw.", "Äpfel , Birnen usw ."),  # an abbreviation, but the line's last word
+        ("Das ist z.B. so, z.B.", "Das ist z.B. so , z.B ."),
+        ("am 5. Mai 1,5 Mio. Euro", "am 5. Mai 1,5 Mio. Euro"),
+        ("Na ja...", "Na ja ..."),
+        ("A & B [c] | d's", "A &amp; B &#91; c &#93; &#124; d &apos; s"),
+        ("", ""),
+    ],
+)
+def test_moses_tokenize(line, expected):
+    """Expected lines follow from the rules of tokenizer.perl -l de."""
+    assert moses_tokenize(line) == expected
+
+
+def test_split_hyphens_reads_only_ascii_white_space():
+    """The Perl script reads bytes, to which a non-breaking space is no white space."""
+    assert split_hyphens("a -b c- d") == "a -b c- d"
+    assert split_hyphens("a\u00a0-b") == "a\u00a0 ##AT##-##AT## b"
+
+
+def test_compound_split_normalises_both_sides():
+    assert compound_split_bleu(["Er sagte „ja“ zu ihr."], ['Er sagte „ja" zu ihr.']).score == pytest.approx(100)
+    assert compound_split_bleu(['Er sagte „ja" zu ihr.'], ["Er sagte „ja“ zu ihr."]).score == pytest.approx(100)
+
+
+def test_score_as_text():
+    score = corpus_bleu(["the cat sat on the mat"] * 2, ["the cat sat on the mat", "the cat sat on the mat today"])
+    # Worked out by hand: every n-gram of the 12 tokens matches, and BP = exp(1 - 13/12).
+    assert score.precisions == (100, 100, 100, 100)
+    assert f"{score}" == (
+        f"BLEU|{score.signature} = 92.00 100.0/100.0/100.0/100.0 (BP = 0.920 ratio = 0.923 hyp_len = 12 ref_len = 13)"
+    )
+
+
+@pytest.mark.parametrize("function", [corpus_bleu, compound_split_bleu, multi_bleu])
+def test_nothing_in_common_and_blank_lines_score_zero(function):
+    assert function(["a b c d e"], ["v w x y z"]).score == 0
+    assert function([""], ["v w x y z"]).score == 0
+    assert function([""], [""]).length_ratio == 0
+
+
+@pytest.mark.parametrize("function", [corpus_bleu, compound_split_bleu, multi_bleu])
+def test_counts_must_agree(function):
+    with pytest.raises(ValueError, match="Received: 2 translations and 3 references"):
+        function(["a", "b"], ["a", "b", "c"])
+    with pytest.raises(ValueError, match="at least one translation"):
+        function([], [])
+
+
+def test_unknown_tokenizer():
+    with pytest.raises(ValueError, match=r"tokenize must be one of 13a, intl, .*Received: '13b'"):
+        corpus_bleu(["a"], ["a"], tokenize="13b")
+
+
+def test_import_is_light():
+    code = (
+        "import sys, t2tlite.metrics.bleu; "
+        "print([m for m in ('tensorflow', 'keras', 'sacremoses') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"

@@ -1,0 +1,61 @@
+"""Run by test_jax.py under KERAS_BACKEND=jax: computes with a model what TensorFlow is to compute likewise.
+
+Usage: python jax_program.py MODEL.keras IDS.npz RESULTS.npz
+"""
+
+from __future__ import annotations
+
+import sys
+
+import jax
+import keras
+import numpy as np
+
+import t2tlite.models.transformer  # noqa: F401  (Keras finds the model's class by its name)
+from t2tlite.decoding.beam_search import beam_search
+from t2tlite.layers.sublayer import Dropout
+
+BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
+RATE = 0.3
+SEEDS = [(7, 1), (7, 1), (7, 2), (-5, 2**31 - 1)]
+
+
+def main(model_file: str, ids_file: str, results_file: str) -> None:
+    model = keras.saving.load_model(model_file)
+    ids = np.load(ids_file)
+    sources, targets = jax.numpy.asarray(ids["sources"]), jax.numpy.asarray(ids["targets"])
+    max_lengths = jax.numpy.full(len(sources), LENGTH, "int32")
+
+    @jax.jit
+    def logits(sources, targets, seed):
+        return model(sources, targets, seed=seed)
+
+    @jax.jit
+    def search(sources, max_lengths):
+        cache = model.start_decoding(sources, BEAM_SIZE, LENGTH)
+        return beam_search(
+            model.decode_step,
+            cache,
+            max_lengths=max_lengths,
+            beam_size=BEAM_SIZE,
+            length=LENGTH,
+            alpha=ALPHA,
+            n_best=BEAM_SIZE,
+        )
+
+    seeds = [jax.numpy.asarray(seed, "int32") for seed in SEEDS]
+    found_ids, scores = search(sources, max_lengths)
+    np.savez(
+        results_file,
+        backend=keras.config.backend(),
+        loaded_tensorflow="tensorflow" in sys.modules,
+        logits=logits(sources, targets, None),
+        dropped=[logits(sources, targets, seed) for seed in seeds],
+        ones=[Dropout(RATE)(jax.numpy.ones((200, 500)), seed=seed) for seed in seeds],
+        ids=found_ids,
+        scores=scores,
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

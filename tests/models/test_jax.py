@@ -1,0 +1,96 @@
+"""The model, its layers and beam search under KERAS_BACKEND=jax, beside what TensorFlow computes.
+
+Skipped if JAX is not installed: t2tlite itself does not require it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from t2tlite.config import HParams
+from t2tlite.decoding.beam_search import beam_search
+from t2tlite.models.transformer import Transformer, build_transformer
+
+# B batch, T target length, V vocabulary, M beam size, L most positions
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("jax") is None, reason="JAX is not installed (pip install jax)"),
+    # Keras 3.15 writes a model's weights through an interface that NumPy 2 deprecates.
+    pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"),
+]
+
+PROGRAM = Path(__file__).with_name("jax_program.py")
+BEAM_SIZE, LENGTH, ALPHA, RATE = 3, 8, 0.6, 0.3  # as in jax_program.py
+SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,max_length=32"
+DROPOUT = "layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3"
+PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
+VARIANTS = {"paper": "", "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}"}
+SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
+TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 4, 4, 4, 1]], np.int32)
+
+
+@pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
+def both(request, tmp_path_factory) -> tuple[Transformer, dict[str, np.ndarray]]:
+    """A model, and what JAX computes with it after loading it from a .keras file."""
+    folder = tmp_path_factory.mktemp("jax")
+    model = build_transformer(HParams().override(f"{SIZE},{DROPOUT},{request.param}"), 11, 11)
+    random = np.random.default_rng(1)
+    for variable in model.variables:
+        variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
+    model.save(folder / "model.keras")
+    np.savez(folder / "ids.npz", sources=SOURCES, targets=TARGETS)
+    command = [sys.executable, PROGRAM, folder / "model.keras", folder / "ids.npz", folder / "results.npz"]
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
+    assert result.returncode == 0, result.stderr
+    with np.load(folder / "results.npz") as results:
+        assert results["backend"] == "jax"
+        assert not results["loaded_tensorflow"]
+        return model, dict(results)
+
+
+def test_logits_equal_tensorflows(both):
+    model, results = both
+    expected = np.asarray(model(SOURCES, TARGETS))  # [B, T, V]
+    np.testing.assert_allclose(results["logits"], expected, rtol=0, atol=2e-5 * np.abs(expected).max())
+
+
+def test_beam_search_finds_what_it_finds_under_tensorflow(both):
+    model, results = both
+    cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
+    max_lengths = np.full(len(SOURCES), LENGTH, np.int32)
+    ids, scores = beam_search(
+        model.decode_step,
+        cache,
+        max_lengths=max_lengths,
+        beam_size=BEAM_SIZE,
+        length=LENGTH,
+        alpha=ALPHA,
+        n_best=BEAM_SIZE,
+    )
+    np.testing.assert_array_equal(results["ids"], ids)  # [B, M, L]
+    np.testing.assert_allclose(results["scores"], scores, rtol=1e-4)
+
+
+def test_dropout_is_a_function_of_the_seed(both):
+    """JAX's masks are not TensorFlow's, but obey the same rules."""
+    _, results = both
+    first, again, other, negative = results["dropped"]
+    np.testing.assert_array_equal(first, again)
+    for one, two in ((first, other), (first, negative), (other, negative), (first, results["logits"])):
+        assert (np.abs(one - two).max(axis=-1) > 1e-3).all()
+
+
+def test_dropout_zeroes_its_share_and_keeps_the_mean(both):
+    _, results = both
+    for ones in results["ones"]:
+        assert (ones == 0).mean() == pytest.approx(RATE, abs=0.01)  # 6 deviations of 100,000 draws or more
+        np.testing.assert_allclose(ones[ones != 0], 1 / (1 - RATE), rtol=1e-5)

@@ -1,0 +1,66 @@
+"""A Transformer saved by Keras as one file, `model.keras`, is the same model when Keras loads it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from t2tlite.config import HParams
+from t2tlite.models.transformer import Transformer, build_transformer
+
+SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=32"
+PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
+VARIANTS = {
+    "paper": "",
+    "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
+    "unshared": "shared_embedding_and_softmax_weights=false",
+    "bfloat16": "dtype_policy=mixed_bfloat16",
+}
+SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0]], np.int32)
+TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1]], np.int32)
+
+# Keras 3.15 writes a model's weights through an interface that NumPy 2 deprecates.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
+
+
+def make(changes: str) -> Transformer:
+    hparams = HParams().override(f"{SIZE},{changes}")
+    model = build_transformer(hparams, 11 if hparams.shared_embedding_and_softmax_weights else 13, 11)
+    random = np.random.default_rng(1)
+    for variable in model.variables:
+        variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
+    return model
+
+
+@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
+    model = make(changes)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert isinstance(loaded, Transformer)
+    assert loaded.hparams == model.hparams
+    assert [variable.path for variable in loaded.variables] == [variable.path for variable in model.variables]
+    for ours, theirs in zip(loaded.get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(loaded(SOURCES, TARGETS), model(SOURCES, TARGETS))
+
+
+def test_another_process_loads_it(tmp_path):
+    """Which has to import the model's module, so that Keras knows its class."""
+    model = make("")
+    model.save(tmp_path / "model.keras")
+    np.savez(tmp_path / "ids.npz", sources=SOURCES, targets=TARGETS)
+    program = (
+        "import keras, numpy, t2tlite.models.transformer\n"
+        f"ids = numpy.load({str(tmp_path / 'ids.npz')!r})\n"
+        f"model = keras.saving.load_model({str(tmp_path / 'model.keras')!r})\n"
+        f"numpy.save({str(tmp_path / 'logits.npy')!r}, model(ids['sources'], ids['targets']))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stderr
+    logits = np.asarray(model(SOURCES, TARGETS))
+    np.testing.assert_allclose(np.load(tmp_path / "logits.npy"), logits, rtol=0, atol=2e-5 * np.abs(logits).max())

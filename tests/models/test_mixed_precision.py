@@ -1,0 +1,130 @@
+"""Half precision: weights and losses stay float32, training gets somewhere, decoding runs."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.data.input_pipeline import Part
+from t2tlite.decoding.beam_search import beam_search
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.training.train_step import make_optimizer, make_train_step
+
+VOCAB, EOS = 20, 1
+HPARAMS = HParams(
+    hidden_size=16,
+    filter_size=32,
+    num_heads=2,
+    num_hidden_layers=1,
+    max_length=16,
+    batch_size=96,
+    learning_rate_warmup_steps=8,
+    learning_rate_constant=0.2,
+)
+POLICIES = ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
+INPUTS = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
+TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 1, 0, 0, 0]], np.int32)
+
+
+def make_model(policy: str) -> Transformer:
+    keras.utils.set_random_seed(1)
+    return build_transformer(dataclasses.replace(HPARAMS, dtype_policy=policy), VOCAB, VOCAB)
+
+
+@pytest.fixture(scope="module")
+def single() -> Transformer:
+    return make_model("float32")
+
+
+@pytest.fixture(scope="module", params=POLICIES)
+def trained(request):
+    """A model's weights before training, losses of training it on one batch, the model, and its optimizer."""
+    hparams = dataclasses.replace(HPARAMS, dtype_policy=request.param)
+    model, optimizer = make_model(request.param), make_optimizer(hparams)
+    start = model.get_weights()
+    part = Part(INPUTS[None], TARGETS[None], np.float32(np.count_nonzero(TARGETS)), np.array([[1, 2]], np.int32))
+    batches = iter(tf.data.Dataset.from_tensors(part).repeat())
+    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
+
+
+def test_training_lowers_a_finite_loss(trained):
+    _, losses, _, _ = trained
+    assert np.isfinite(losses).all()
+    assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:3])
+
+
+def test_weights_stay_single(trained):
+    _, _, model, _ = trained
+    assert {variable.dtype for variable in model.variables} == {"float32"}
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+
+
+def test_the_learning_rate_can_be_read(trained):
+    *_, optimizer = trained
+    rate = 0.2 * 16**-0.5 * 31**-0.5  # formula (3), of the update that would come next
+    assert float(optimizer.learning_rate) == pytest.approx(rate, rel=1e-5)
+
+
+def test_logits_are_near_single_precisions(trained, single):
+    start, _, model, _ = trained
+    after = model.get_weights()
+    model.set_weights(start)
+    logits = model(INPUTS, TARGETS)
+    model.set_weights(after)
+    single.set_weights(start)
+    expected = np.asarray(single(INPUTS, TARGETS))
+    assert logits.dtype == tf.float32
+    step = {"bfloat16": 2**-8, "float16": 2**-11}[model.compute_dtype]  # relative distance to the next number
+    np.testing.assert_allclose(logits, expected, atol=8 * step * np.abs(expected).max())
+
+
+def test_beam_search_finds_what_single_precision_finds(trained, single):
+    _, _, model, _ = trained
+    single.set_weights(model.get_weights())
+    found = []
+    for each in (model, single):
+        cache = each.start_decoding(INPUTS, 3, 6)
+        limits = np.full(3, 6, np.int32)
+        ids, scores = beam_search(each.decode_step, cache, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
+        assert scores.dtype == tf.float32
+        found.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=0.1)
+    assert (found[0][0] == EOS).any()
+
+
+def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypatch):
+    # Strategies of several sizes in one process must not share the keys of their collective operations.
+    monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 5000)
+    strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
+    hparams = dataclasses.replace(HPARAMS, dtype_policy="mixed_float16")
+    with strategy.scope():
+        model, optimizer = make_model("mixed_float16"), make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    start = model.get_weights()
+    # An element for each replica: the first has padding alone, and so no gradient that could overflow.
+    parts = Part(
+        inputs=np.stack([0 * INPUTS, INPUTS])[:, None],
+        targets=np.stack([0 * TARGETS, TARGETS])[:, None],
+        tokens=np.full(2, np.count_nonzero(TARGETS), np.float32),
+        seeds=np.zeros((2, 1, 2), np.int32),
+    )
+    batches = iter(
+        strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat())
+    )
+    step = make_train_step(strategy, model, optimizer, hparams)
+    optimizer.dynamic_scale.assign(2.0**40)
+    assert np.isfinite(float(step(batches).loss))
+    assert optimizer.dynamic_scale.numpy() == 2.0**39
+    for ours, before in zip(model.get_weights(), start, strict=True):
+        np.testing.assert_array_equal(ours, before)
+    optimizer.dynamic_scale.assign(2.0**10)
+    step(batches)
+    assert all(np.isfinite(weight).all() for weight in model.get_weights())
+    assert any((ours != before).any() for ours, before in zip(model.get_weights(), start, strict=True))

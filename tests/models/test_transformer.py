@@ -1,0 +1,206 @@
+"""The Transformer agrees with itself: what its masks hide, and step-by-step decoding with the full forward pass."""
+
+from __future__ import annotations
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+
+from t2tlite.config import HParams
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.types import AttentionWeights, DecodingCache, Seq2SeqModel
+
+# B batch, T target length, V vocabulary, M hypotheses of a sentence, L positions
+
+SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=32"
+NO_DROPOUT = "layer_prepostprocess_dropout=0"
+PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
+VARIANTS = {
+    "paper": "",
+    "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
+    "narrow_keys": "pos=timing_halves,attention_key_channels=6,attention_value_channels=20,num_decoder_layers=1",
+    "unshared": f"pos=none,shared_embedding_and_softmax_weights=false,num_encoder_layers=1,{PRE_NORM}",
+}
+VOCAB, OTHER_SOURCE_VOCAB = 11, 13
+# Of the largest logit, which is 3 to 5. Another order of summation moves these models' logits by less than 1e-6 of it;
+# a padding mask of -10 instead of -1e9 by 6e-5 or more, and a mask or a position that is off by one by 0.1 or more.
+ROUNDING = 2e-5
+SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
+TARGETS = np.array([[6, 2, 9, 1, 0, 0, 0], [3, 8, 5, 10, 7, 2, 1], [9, 4, 4, 4, 1, 0, 0]], np.int32)
+
+
+def make(changes: str) -> Transformer:
+    """A tiny model in which no weight is at its initial zero or one."""
+    hparams = HParams().override(f"{SIZE},{changes}")
+    source_vocab = VOCAB if hparams.shared_embedding_and_softmax_weights else OTHER_SOURCE_VOCAB
+    keras.utils.set_random_seed(1)
+    model = build_transformer(hparams, source_vocab, VOCAB)
+    random = np.random.default_rng(1)
+    for variable in model.variables:
+        variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
+    return model
+
+
+@pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
+def model(request) -> Transformer:
+    return make(",".join(filter(None, [NO_DROPOUT, request.param])))
+
+
+def logits_of(model: Transformer, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
+    return np.asarray(model(sources, targets))
+
+
+def assert_same_logits(found, expected, **options) -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=ROUNDING * np.abs(expected).max(), **options)
+
+
+def widen(ids: np.ndarray, width: int) -> np.ndarray:
+    return np.pad(ids, ((0, 0), (0, width - ids.shape[1])))
+
+
+def test_a_later_target_changes_nothing_before_it(model):
+    """Bit for bit: masked positions have the weight 0, and nothing else differs in what is computed before them.
+
+    Hence one sentence at a time. In another row of a batch a CPU may sum in another order.
+    """
+    source, target = SOURCES[:1], TARGETS[1:2]
+    before = logits_of(model, source, target)[0]  # [T, V]
+    for t in range(target.shape[1]):
+        changed = target.copy()
+        changed[:, t:] = 1 + (target[:, t:] + 3) % (VOCAB - 1)
+        after = logits_of(model, source, changed)[0]
+        np.testing.assert_array_equal(after[: t + 1], before[: t + 1])
+        assert (np.abs(after - before).max(axis=-1)[t + 1 :] > 0.01).all()
+
+
+def test_every_source_token_matters_everywhere(model):
+    source = SOURCES[2]
+    changed = np.tile(source, (len(source), 1))
+    np.fill_diagonal(changed, 8)
+    before, *after = logits_of(model, np.concatenate([[source], changed]), np.tile(TARGETS[1], (len(source) + 1, 1)))
+    for logits in after:
+        assert (np.abs(logits - before).max(axis=-1) > 0.01).all()
+
+
+def test_padding_and_other_sentences_change_nothing(model):
+    wide = logits_of(model, widen(SOURCES, 11), widen(TARGETS, 9))
+    lengths = (TARGETS != 0).sum(axis=1)
+    for b in (0, 1):
+        source = SOURCES[b : b + 1, : (SOURCES[b] != 0).sum()]
+        alone = logits_of(model, source, TARGETS[b : b + 1, : lengths[b]])
+        assert_same_logits(wide[b, : lengths[b]], alone[0])
+
+
+def test_step_by_step_equals_the_full_pass(model):
+    expected = logits_of(model, SOURCES, TARGETS)
+    batch, length = TARGETS.shape
+    cache = model.start_decoding(SOURCES, beam_size=1, length=length)
+    for t in range(length):
+        tokens = TARGETS[:, t - 1 : t] if t else np.zeros((batch, 1), np.int32)
+        ancestors = np.zeros((batch, 1, length, 1), np.float32)
+        ancestors[:, :, : t + 1] = 1
+        logits, cache = model.decode_step(tokens, t, ancestors, cache)
+        assert_same_logits(logits[:, 0], expected[:, t], err_msg=f"position {t}")
+
+
+def test_hypotheses_keep_their_past_through_any_reordering(model):
+    """Hypotheses take random parents at each step: some die, some have several children."""
+    batch, beam, length = len(SOURCES), 3, 6
+    random = np.random.default_rng(2)
+    cache = model.start_decoding(SOURCES, beam, length)
+    prefixes = np.zeros((batch, beam, length), np.int32)
+    ancestors = np.zeros((batch, beam, length, beam), np.float32)
+    rows = np.arange(batch)[:, None]
+    seen, stepwise = [], []
+    for step in range(length):
+        ancestors[:, range(beam), step, range(beam)] = 1
+        tokens = prefixes[:, :, step - 1] if step else np.zeros((batch, beam), np.int32)
+        logits, cache = model.decode_step(tokens, step, ancestors, cache)
+        seen.append(prefixes.copy())
+        stepwise.append(np.asarray(logits))  # [B, M, V]
+        parents = random.integers(beam, size=(batch, beam))
+        prefixes, ancestors = prefixes[rows, parents], ancestors[rows, parents]
+        prefixes[:, :, step] = random.integers(1, VOCAB, size=(batch, beam))
+    sources = np.tile(np.repeat(SOURCES, beam, axis=0), (length, 1))
+    full = logits_of(model, sources, np.stack(seen).reshape(-1, length)).reshape(length, batch, beam, length, VOCAB)
+    for step in range(length):
+        assert_same_logits(stepwise[step], full[step, :, :, step], err_msg=f"position {step}")
+
+
+def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
+    """With the arguments that Seq2SeqModel names; mypy cannot tell, because keras.Model has no types."""
+    assert model.max_positions == (32 if model.hparams.pos == "emb" else None)
+    assert isinstance(model.attention(SOURCES, TARGETS), AttentionWeights)
+    assert isinstance(model.start_decoding(SOURCES, beam_size=2, length=3), DecodingCache)
+    assert [variable.path for variable in model.trainable_variables] == [v.path for v in model.variables]
+    for name in ("__call__", "attention", "start_decoding", "decode_step"):
+        ours = getattr(Transformer, "call" if name == "__call__" else name)
+        expected = list(inspect.signature(getattr(Seq2SeqModel, name)).parameters)
+        assert list(inspect.signature(ours).parameters) == expected, name
+
+
+def test_number_of_parameters(model):
+    hparams = model.hparams
+    width, inner = hparams.hidden_size, hparams.filter_size
+    attention = 2 * width * hparams.key_channels + 2 * width * hparams.value_channels
+    feed_forward = 2 * width * inner + inner + width
+    norm = 2 * width
+    expected = hparams.encoder_layers * (attention + feed_forward + 2 * norm)
+    expected += hparams.decoder_layers * (2 * attention + feed_forward + 3 * norm)
+    expected += 2 * norm * hparams.pre_norm
+    if hparams.shared_embedding_and_softmax_weights:
+        expected += VOCAB * width
+    else:
+        expected += (OTHER_SOURCE_VOCAB + 2 * VOCAB) * width
+    expected += 2 * hparams.max_length * width * (hparams.pos == "emb") + width * hparams.use_target_space_embedding
+    assert model.count_params() == expected
+    assert model.count_params() == sum(int(np.prod(v.shape)) for v in model.trainable_variables)
+
+
+def test_shared_embeddings_need_one_vocabulary():
+    with pytest.raises(ValueError, match=r"one vocabulary.*Received: vocabularies of 13 and 11.*weights=false"):
+        build_transformer(HParams().override(SIZE), 13, 11)
+
+
+@pytest.fixture(scope="module")
+def dropping() -> Transformer:
+    return make("layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3")
+
+
+def seed_of(number: int):
+    return keras.ops.array([7, number], "int32")
+
+
+def test_dropout_is_a_function_of_the_seed(dropping):
+    first, again, other = (np.asarray(dropping(SOURCES, TARGETS, seed=seed_of(n))) for n in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (np.abs(first - other).max(axis=-1) > 1e-4).all()
+
+
+def test_dropout_is_where_the_paper_and_tensor2tensor_have_it(dropping, monkeypatch):
+    seen = []  # (rate, seed, shape)
+
+    def note(x, rate, seed):
+        seen.append((rate, tuple(np.asarray(seed.next()).tolist()), tuple(x.shape)))
+        return x
+
+    monkeypatch.setattr(keras.random, "dropout", note)
+    dropping(SOURCES, TARGETS, seed=seed_of(1))
+    (batch, source), target = SOURCES.shape, TARGETS.shape[1]
+    of_rate = {rate: sorted(shape for r, _, shape in seen if r == rate) for rate in (0.1, 0.2, 0.3)}
+    encoder, decoder = (batch, source, 16), (batch, target, 16)
+    assert of_rate[0.1] == sorted([encoder] * (1 + 2 * 2) + [decoder] * (1 + 2 * 3))  # embeddings, sublayer outputs
+    heads = [(batch, 2, source, source), (batch, 2, target, target), (batch, 2, target, source)]
+    assert of_rate[0.2] == sorted(heads * 2)  # attention weights
+    assert of_rate[0.3] == sorted([(batch, source, 24), (batch, target, 24)] * 2)  # inside the feed-forward layers
+    # Each mask has a seed of its own, and always the same one: a resumed run must draw the masks it would have drawn.
+    encoder_seeds = [1000, *range(1011, 1015), *range(1021, 1025)]
+    decoder_seeds = [2000, *range(2011, 2017), *range(2021, 2027)]
+    assert sorted(seed for _, seed, _ in seen) == [(7 + number, 1) for number in encoder_seeds + decoder_seeds]
+
+
+def test_no_seed_no_dropout(dropping, monkeypatch):
+    monkeypatch.setattr(keras.random, "dropout", lambda *_, **__: pytest.fail("dropout without a seed"))
+    dropping(SOURCES, TARGETS)

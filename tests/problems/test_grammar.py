@@ -1,0 +1,209 @@
+"""The embedded grammar: properties of many sentences, and the problems made of them."""
+
+import hashlib
+import itertools
+import random
+import re
+from collections import Counter
+
+import pytest
+
+from t2tlite import registry
+from t2tlite.problems.grammar import GrammarEnde, GrammarEnfr, GrammarSentence, lexicon, sentences
+from t2tlite.problems.grammar.lexicon import NOUNS
+from t2tlite.problems.grammar.sampler import Sampler
+from t2tlite.trees.tree import format_tree
+
+
+@pytest.fixture(scope="module")
+def sample():
+    return list(sentences("train", 10000, seed=7))
+
+
+def test_an_english_sentence_has_one_translation_and_one_tree(sample):
+    known = {}
+    for sentence in sample + list(sentences("train", 10000, seed=8)):
+        meaning = sentence.german, sentence.french, sentence.tree
+        assert known.setdefault(sentence.english, meaning) == meaning
+    assert len(known) > 19000  # few come twice
+
+
+def test_leaves_of_a_tree_spell_its_sentence(sample):
+    labels = Counter()
+    for sentence in sample:
+        assert sentence.tree.count("(") == sentence.tree.count(")")
+        assert re.fullmatch(r"(\([^ ()]+ (?=[(])|\([^ ()]+ [^ ()]+\)|\)| )+", sentence.tree)
+        words = " ".join(re.findall(r"([^ ()]+)\)", sentence.tree))
+        assert re.sub(r" (?=[.,?]|'s )", "", words).replace("can not", "cannot") == sentence.english
+        labels.update(re.findall(r"\(([^ ]+)", sentence.tree))
+    clauses = {"S", "SBAR", "SBARQ", "SQ"}
+    phrases = {"NP", "VP", "PP", "ADJP", "ADVP", "PRT", "WHNP", "WHADVP"}
+    words = {
+        "DT",
+        "NN",
+        "NNS",
+        "NNP",
+        "JJ",
+        "JJR",
+        "RB",
+        "RBR",
+        "RP",
+        "IN",
+        "TO",
+        "CC",
+        "CD",
+        "MD",
+        "PRP",
+        "PRP$",
+        "POS",
+    }
+    words |= {"VB", "VBD", "VBP", "VBZ", "WDT", "WP", "WRB", ".", ","}
+    assert set(labels) == clauses | phrases | words
+
+
+def test_sentences_look_like_sentences(sample):
+    lengths = Counter()
+    french_nouns = "|".join(itertools.chain.from_iterable(noun.french[1:] for noun in NOUNS))
+    for sentence in sample:
+        lengths[len(sentence.english.split())] += 1
+        for text in (sentence.english, sentence.german, sentence.french):
+            assert re.fullmatch(r"[A-ZÀÉ0-9][^.?]*[.?]", text)
+            assert not re.search(r"  | [.,]|,,|,[.?]|\(|\)", text)
+        assert sentence.english[-1] == sentence.german[-1] == sentence.french[-1]
+        # In French no "que" before a vowel, nor "de le" before a noun (before a verb "le" is a pronoun, and stays).
+        assert not re.search(r"\b(je|ne|que|de|le|la|me) [aeiouéêœh](?!nze|uit)", sentence.french)
+        assert not re.search(rf"\b(de|à) les? ({french_nouns})\b", sentence.french)
+        assert not re.search(r"\bin d(em|as) |\bzu de[mr] ", sentence.german)
+    assert min(lengths) >= 4
+    assert max(lengths) <= 20
+    assert sum(lengths[n] for n in range(5, 15)) > 0.8 * len(sample)
+
+
+def test_no_reflexive_is_needed(sample):
+    assert not [s.english for s in sample if re.search(r"\b(I|we)\b (?:can |will |must )?[a-z]+ (me|us)\b", s.english)]
+
+
+@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.slow)])
+def test_splits_share_no_sentence_whatever_the_seed(count):
+    english = {
+        split: {s.english for seed in (1, 2) for s in sentences(split, count, seed)}
+        for split in ("train", "dev", "test")
+    }
+    for first, second in itertools.combinations(english.values(), 2):
+        assert not first & second
+
+
+@pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
+@pytest.mark.parametrize("split", ["dev", "test"])
+def test_dev_and_test_hold_500_different_sentences(problem, split):
+    pairs = list(problem.pairs(split, None))
+    assert len(pairs) == 500
+    assert len({source for source, _ in pairs}) == 500
+
+
+def test_pairs_are_the_same_each_time():
+    problem = GrammarEnde(train_size=300)
+    first = list(problem.pairs("train", None))
+    random.seed(5)
+    other = problem.pairs("dev", None)
+    second = [pair for pair, _ in zip(problem.pairs("train", None), other, strict=False)]
+    assert first == second
+    assert len(first) == 300
+    assert list(GrammarEnde(train_size=200).pairs("train", None)) == first[:200]  # more data is the same and more
+
+
+# Whoever changes the grammar changes everybody's data and scores: let that be seen. The digests are of 5,000 training
+# sentences, 500 of dev and 500 of test, made when words and rules were not yet apart.
+FROZEN = {
+    "grammar_ende": {
+        "train": "e6621b851c420f38a842ceb81fc06f69ecf9c2445a74941ffb6953a0c412efe2",
+        "dev": "58a74eb535b8a66cbc97ce84ea516b24da37491a44388b3c023ea9a626498584",
+        "test": "953f3a611ba83ba9cd8179729d1cbbbe5f32274246844b47f929435eaa71f075",
+    },
+    "grammar_enfr": {
+        "train": "beef825a1027710afb838e5a7771cce76ca7b3483d1f7e0117fe728251dd2545",
+        "dev": "20e41056d536dadd57dd58c3dd00c2ca51affc2d272dfc0706ff46227636fdf1",
+        "test": "a201097f08e1aa29ee8d30aefca4a7567045b10bcafdd7bd599e81d62efe9c5c",
+    },
+    "grammar_parsing": {
+        "train": "ee00cda32aa68d32c55e47605fbc434ca9083208295ec767bea93a5dafef9b4e",
+        "dev": "7f1f921d64b551daebc4db3743808486c640307ca12597903e62174c1cf318d6",
+        "test": "a721ec39860d509af8fa723d2df7aae1e638459e6e723b3aba46471e86749865",
+    },
+}
+
+
+def test_pairs_are_frozen():
+    assert next(GrammarEnde().pairs("test", None)) == ("Did they often sleep?", "Haben sie oft geschlafen?")
+    assert next(GrammarEnfr().pairs("test", None)) == ("Did they often sleep?", "Est-ce qu'ils ont souvent dormi ?")
+
+
+@pytest.mark.parametrize("name", FROZEN)
+def test_data_is_frozen(name):
+    problem = registry.problem(name, train_size=5000)
+    for split, digest in FROZEN[name].items():
+        if name == "grammar_parsing":
+            lines = [format_tree(tree) for tree in problem.trees(split, None)]
+        else:
+            lines = ["\t".join(pair) for pair in problem.pairs(split, None)]
+        assert len(lines) == (5000 if split == "train" else 500)
+        assert hashlib.sha256("".join(f"{line}\n" for line in lines).encode()).hexdigest() == digest, split
+
+
+def test_problems_are_registered():
+    problem = registry.problem("grammar_ende", train_size=10)
+    assert (problem.source_language, problem.target_language) == ("en", "de")
+    assert len(list(problem.pairs("train", None))) == 10
+    assert registry.problem("grammar_enfr_rev").reverse
+    assert registry.problem("grammar_enfr").target_language == "fr"
+    assert registry.list_problems()["grammar_ende"].startswith("English to German")
+
+
+def test_refuses_what_it_cannot_make():
+    with pytest.raises(ValueError, match=r"train_size must be at least 1. Received: 0"):
+        GrammarEnde(train_size=0)
+    with pytest.raises(ValueError, match=r"split must be one of train, dev, test. Received: 'valid'"):
+        GrammarEnde().pairs("valid", None)
+
+
+@pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
+def test_default_vocabulary_can_be_built(problem, tmp_path):
+    sentencepiece = pytest.importorskip("sentencepiece")
+    pairs = list(itertools.islice(problem.pairs("train", None), 10000))
+    (tmp_path / "text").write_text("\n".join(itertools.chain.from_iterable(pairs)), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(tmp_path / "text"), model_prefix=str(tmp_path / "vocab"), vocab_size=problem.vocab_size,
+        model_type="bpe", byte_fallback=True, pad_id=0, eos_id=1, unk_id=2, bos_id=-1,
+        normalization_rule_name="identity", minloglevel=2,
+    )  # fmt: skip
+    processor = sentencepiece.SentencePieceProcessor(model_file=str(tmp_path / "vocab.model"))
+    assert processor.vocab_size() == problem.vocab_size
+    lengths = [len(processor.encode(target)) for _, target in pairs]
+    assert sum(lengths) / len(lengths) < 16
+
+
+def test_tables_are_complete():
+    for rows in lexicon.read_tables("probabilities.txt").values():
+        assert all(int(share) >= 0 and len(condition) <= 1 for share, _, *condition in rows)
+        assert rows[-1][2:] == []  # so that there always is something to draw
+    for words, forms in ((NOUNS, (2, 9, 3)), (lexicon.ADJECTIVES, (2, 3, 7))):
+        for word in words:
+            assert (len(word.english), len(word.german), len(word.french)) == forms
+    for word in lexicon.DETERMINERS.values():
+        assert set(word.german[1:]) <= set(lexicon.ENDINGS)
+        assert len(word.french) == 6
+    assert all(len(cases) == 4 for genders in lexicon.ENDINGS.values() for cases in genders)
+    for verb in itertools.chain.from_iterable(lexicon.VERBS.values()):
+        assert verb.english.past
+        assert verb.german.participle
+        assert verb.german.case in ("accusative", "dative")
+        assert verb.french.participle
+        assert verb.french.future
+        assert len(verb.french.present.split("/")) == 4
+
+
+def test_sampler_is_its_generator():
+    first, second = (Sampler(random.Random("x")) for _ in range(2))
+    assert [GrammarSentence(first.sentence()).tree for _ in range(50)] == [
+        GrammarSentence(second.sentence()).tree for _ in range(50)
+    ]

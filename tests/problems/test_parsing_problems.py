@@ -1,0 +1,239 @@
+"""The parsing problems: which trees they take from where, and how these are written."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import re
+import shutil
+
+import pytest
+import tiny_treebank
+from conftest import tree_files
+from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
+
+import t2tlite.problems  # noqa: F401  (registers them)
+from t2tlite import registry
+from t2tlite.problems import grammar
+from t2tlite.tasks.catalogue import open_task
+from t2tlite.trees.evalb import evalb
+from t2tlite.trees.linearise import LINEARISATIONS
+from t2tlite.trees.tree import format_tree, read_trees
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    return tiny_treebank.treebank(tmp_path)
+
+
+@pytest.fixture
+def own_trees(tmp_path):
+    return tiny_treebank.own_trees(tmp_path)
+
+
+def numbers(pairs):
+    return [re.search(r"noun(\w+) ", source)[1] for source, _ in pairs]
+
+
+# the Treebank, and trees of one's own
+
+
+def test_sections_of_the_treebank(treebank):
+    problem = registry.problem("wsj_parsing")
+    pairs = {split: list(problem.pairs(split, treebank)) for split in problem.splits()}
+
+    def expected(sections):
+        return [f"{section:02}{file}{letter}" for section in sections for file in (98, 99) for letter in "ab"]
+
+    assert numbers(pairs["train"]) == expected(range(2, 22))  # sections 02-21, 22 and 23 are everybody's
+    assert numbers(pairs["dev"]) == expected([22])
+    assert numbers(pairs["test"]) == expected([23])
+    assert pairs["dev"][0] == (filled(WORDS, "2298a"), WRITTEN["normalised"])
+    assert [path.name for path in problem.files(treebank)][:3] == ["wsj_0298.mrg", "wsj_0299.mrg", "wsj_0398.mrg"]
+    assert len(problem.files(treebank)) == 2 * 22
+
+
+def test_order_is_that_of_the_names_wherever_the_files_lie(treebank):
+    problem = registry.problem("wsj_parsing")
+    before = list(problem.pairs("train", treebank))
+    first = next(treebank.rglob("wsj_0298.mrg"))
+    (treebank / "z").mkdir()
+    shutil.move(first, treebank / "z")
+    assert list(problem.pairs("train", treebank)) == before
+
+
+def test_plain_files(own_trees):
+    problem = registry.problem("wsj_parsing")
+    assert numbers(problem.pairs("test", own_trees)) == ["test0", "test1", "test2", "test3"]
+    assert [path.name for path in problem.files(own_trees)] == ["train.trees", "dev.trees", "test.trees"]
+
+
+def test_a_missing_section_is_found_before_anything_is_read(treebank):
+    for path in treebank.rglob("wsj_2[23]*.mrg"):
+        path.unlink()
+    found = next(treebank.rglob("wsj_0298.mrg"))
+    found.write_text("(S (NN")  # would be an error of its own
+    problem = registry.problem("wsj_parsing")
+    with pytest.raises(FileNotFoundError, match=r"Received: .*LDC99T42, without files of section 22 \(dev\)\."):
+        next(problem.pairs("train", treebank))
+    for path in treebank.rglob("wsj_0[2-5]*.mrg"):
+        path.unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"wsj_0200\.mrg to wsj_2399\.mrg \(LDC99T42\).*section 02, 03, 04, 05 \(train\)\."
+    ):
+        next(problem.pairs("train", treebank))
+
+
+def test_a_file_that_lies_there_twice(treebank):
+    shutil.copy(next(treebank.rglob("wsj_1099.mrg")), treebank)
+    with pytest.raises(
+        ValueError, match=r"must be in --tmp_dir once\. Received: .*/10/wsj_1099\.mrg and .*/wsj_1099\.mrg"
+    ):
+        next(registry.problem("wsj_parsing").pairs("dev", treebank))
+
+
+@pytest.mark.parametrize("missing", ["dev", "test"])
+def test_a_missing_plain_file(own_trees, missing):
+    (own_trees / f"{missing}.trees").unlink()
+    with pytest.raises(FileNotFoundError, match=rf"Received: .*{missing}\.trees, which does not exist\."):
+        next(registry.problem("wsj_parsing").pairs("train", own_trees))
+
+
+def test_folder_without_trees_and_no_folder(tmp_path):
+    problem = registry.problem("wsj_parsing")
+    with pytest.raises(FileNotFoundError, match=r"either train\.trees, dev\.trees and test\.trees, or.*section 02, 03"):
+        next(problem.pairs("train", tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"Trees are needed in --tmp_dir: .*Received: no --tmp_dir\."):
+        next(problem.pairs("train", None))
+
+
+def test_unknown_split(own_trees):
+    with pytest.raises(ValueError, match=r"split must be one of train, dev, test\. Received: 'tset'\."):
+        next(registry.problem("wsj_parsing").pairs("tset", own_trees))
+
+
+# trees parsed automatically
+
+
+def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
+    plain, packed = tmp_path / "one.trees", tmp_path / "two.trees.gz"
+    plain.write_text(filled(RAW, "x1") + filled(RAW, "x2"))
+    packed.write_bytes(gzip.compress(f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()))
+    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(plain), str(packed)))
+
+    *pairs, last = problem.pairs("train", own_trees)
+
+    assert last == ("Oh", "(FRAG XX )FRAG")
+    assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
+    assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
+    assert problem.files(own_trees)[3:] == [plain, packed]
+    assert set(problem.symbols(own_trees)) == SYMBOLS  # a rare label of the extra trees needs no piece of its own
+
+
+def test_semi_without_extra_trees(own_trees):
+    problem = registry.problem("wsj_parsing_semi")
+    with pytest.raises(ValueError, match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."):
+        next(problem.pairs("train", own_trees))
+    with pytest.raises(ValueError, match=r"extra_trees must be a tuple of file names\. Received: 'a\.trees'\."):
+        registry.problem("wsj_parsing_semi", extra_trees="a.trees")
+
+
+def test_a_missing_file_of_extra_trees_is_found_before_anything_is_read(own_trees, tmp_path):
+    (own_trees / "train.trees").write_text("(S (NN")
+    problem = registry.problem("wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),))
+    with pytest.raises(FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."):
+        next(problem.pairs("train", own_trees))
+
+
+# how trees are written
+
+
+@pytest.mark.parametrize(("linearisation", "written"), WRITTEN.items())
+def test_linearisations(own_trees, linearisation, written):
+    problem = registry.problem("wsj_parsing", linearisation=linearisation)
+    assert next(problem.pairs("dev", own_trees)) == (filled(WORDS, "dev0"), filled(written, "dev0"))
+    expected = {"/NP", "/PP", "/S", "/VP", "."} if linearisation == "t2t" else SYMBOLS
+    assert set(problem.symbols(own_trees)) == expected
+
+
+def test_fragments_follow_their_tree_in_training_alone(own_trees):
+    constituents = {
+        "The noun was seen in the place .": WRITTEN["normalised"],
+        "The noun": "(NP XX XX )NP",
+        "was seen in the place": "(VP XX (VP XX (PP XX (NP XX XX )NP )PP )VP )VP",
+        "seen in the place": "(VP XX (PP XX (NP XX XX )NP )PP )VP",
+        "in the place": "(PP XX (NP XX XX )NP )PP",
+        "the place": "(NP XX XX )NP",
+    }
+    problem = registry.problem("wsj_parsing", fragments=2)
+    pairs = list(problem.pairs("train", own_trees))
+    assert len(pairs) == 3 * 120
+    for source, target in pairs:
+        assert constituents[re.sub(r"train\d+", "", source)] == target
+    assert numbers(pairs[::3]) == [f"train{i}" for i in range(120)]
+    assert all(len(set(pairs[i : i + 3])) == 3 for i in range(0, 360, 3))
+    assert len({re.sub(r"train\d+", "", source) for source, _ in pairs}) == 6  # each kind is drawn now and then
+    assert list(problem.pairs("train", own_trees)) == pairs
+    assert len(list(problem.pairs("dev", own_trees))) == 6
+    many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
+    assert len(many) == 6 * 120  # as many as there are
+    with pytest.raises(ValueError, match=r"--fragments must be 0 or more\. Received: -1\."):
+        registry.problem("wsj_parsing", fragments=-1)
+
+
+@pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
+def test_unknown_linearisation(name):
+    with pytest.raises(
+        ValueError, match=r"--linearisation must be one of normalised, tags, words, t2t\. Received: 'flat'\."
+    ):
+        registry.problem(name, linearisation="flat")
+
+
+@pytest.mark.parametrize("trees_of", tree_files("gum.dev"))
+@pytest.mark.parametrize("linearisation", WRITTEN)
+def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation):
+    """Gold is read back from its sequence; the treebank's own trees must give the same scores."""
+    trees = list(itertools.islice(read_trees(tree_file), 300))
+    form = LINEARISATIONS[linearisation]
+    references = [form.write(tree) for tree in trees]
+    sources = [" ".join(tree.words()) for tree in trees]
+    outputs = [text.replace("PP", "NP", 1) for text in references]  # an error in most, and repairs
+    task = open_task("parsing", {"linearisation": linearisation})
+
+    score = task.score(sources, references, outputs)
+
+    predicted = [form.read(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
+    expected, _ = evalb(trees, predicted)
+    assert score.name == "F1"
+    assert score.value == expected.f1 < 99
+    assert score.scores["recall"] == expected.recall
+    assert score.scores["precision"] == expected.precision
+    assert score.scores["complete match"] == expected.complete_match > 10
+    assert score.scores["unscored sentences"] == expected.errors + expected.skipped
+    tagging = expected.tagging_accuracy if linearisation in ("tags", "t2t") else None
+    assert score.scores.get("tagging accuracy") == tagging
+    assert str(score).startswith(f"F1 {expected.f1:.2f} (recall {expected.recall:.2f}, precision ")
+    assert f"unscored sentences {expected.errors + expected.skipped}" in str(score)
+    assert task.score(sources, references, references).value == 100.0
+
+
+# the embedded grammar
+
+
+def test_grammar_parsing():
+    problem = registry.problem("grammar_parsing", train_size=300)
+    pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
+    assert {split: len(rows) for split, rows in pairs.items()} == {"train": 300, "dev": 500, "test": 500}
+    sentences = {split: {source for source, _ in rows} for split, rows in pairs.items()}
+    assert (len(sentences["dev"]), len(sentences["test"])) == (500, 500)
+    for one, other in itertools.combinations(sentences.values(), 2):
+        assert not one & other
+    for (source, target), tree in zip(pairs["dev"], problem.trees("dev", None), strict=True):
+        assert source.split() == tree.words()
+        assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())  # a tag for each word
+    assert problem.files(None) == []
+
+
+def test_grammar_parsing_reads_the_same_trees_as_the_grammar():
+    trees = registry.problem("grammar_parsing", train_size=20).trees("train", None)
+    assert [format_tree(t) for t in trees] == [f"(TOP {s.tree})" for s in grammar.sentences("train", 20)]

@@ -1,0 +1,57 @@
+"""What training a run records besides its checkpoints: samples in TensorBoard, and the environment."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_run import small, tensors, tiny_run
+
+from t2tlite.runs.load import run_dataset
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training import loop
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypatch):
+    """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
+    without, sampled = tmp_path / "without", tmp_path / "sampled"
+    how = ["--train_steps=6", "--local_eval_frequency=3"]
+    monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", 1e9)
+    assert small(made, without, *how) == 0
+    monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
+    assert small(made, sampled, *how) == 0
+    expected, found = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+    (path,) = sampled.glob("events.*")
+    accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+    accumulator.Reload()
+    shown = {event.step: tf.make_ndarray(event.tensor_proto) for event in accumulator.Tensors("samples")}
+    assert list(shown) == [3, 6]
+    assert shown[6].shape == (7, 3)
+    assert shown[6][0].tolist() == [b"source", b"output", b"reference"]
+    dev = run_dataset(RunFolder(made.run)).store("dev")
+    assert shown[6][1, 0].decode() == dev.source_text()[0]
+    assert shown[6][6, 2].decode() == dev.target_text()[33]  # 5/6 of 40
+
+    (path,) = without.glob("events.*")
+    accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+    accumulator.Reload()
+    assert "samples" not in accumulator.Tags()["tensors"]
+
+
+def test_environment_is_recorded(made):
+    recorded = json.loads((made.run / "environment.json").read_text())
+    assert recorded["tensorflow"] == tf.__version__
+    assert recorded["replicas"] == 1
+    assert re.match(r"\S+ CPU, \d+ cores$", recorded["device"])

@@ -1,0 +1,98 @@
+"""Tasks: what becomes of hypotheses, by example, and which task a manifest names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from t2tlite.data.manifest import Manifest, RunManifest
+from t2tlite.tasks.catalogue import TASKS, open_task
+from t2tlite.tasks.task import Hypothesis, Score
+from t2tlite.trees.tree import format_tree
+from t2tlite.vocabularies.encoders import VocabularyEntry
+
+WORDS = "the cat sat ."
+RIGHT, SHORT = "(S (NP XX XX )NP (VP XX )VP . )S", "(S (NP XX )NP . )S"
+TREE = "(TOP (S (NP (XX the) (XX cat)) (VP (XX sat)) (. .)))"
+
+
+def run_manifest(task: str, reverse: bool) -> RunManifest:
+    vocabulary = VocabularyEntry(file="vocab.model", size=9, bytes=9, sha256="a")
+    data = Manifest(format=1, problem="p", task=task, decode_defaults={}, vocabulary=vocabulary, splits={})
+    return RunManifest.of(data, reverse, Path("data"))
+
+
+@pytest.mark.parametrize(
+    ("task", "reverse", "expected"),
+    [("translation", False, "translation"), ("parsing", False, "parsing"), ("parsing", True, "translation")],
+)
+def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
+    manifest = run_manifest(task, reverse)
+    assert open_task(manifest.task, manifest.options).name == expected
+
+
+def test_an_unknown_task():
+    with pytest.raises(ValueError, match=r"^There is no task 'pasring'\. Did you mean 'parsing'\?$"):
+        open_task("pasring", {})
+
+
+def test_every_task_is_known_by_its_own_name():
+    assert all(open_task(name, {}).name == name for name in TASKS)
+
+
+def test_the_best_translations_are_those_of_highest_score():
+    task = open_task("translation", {})
+    hypotheses = [Hypothesis("eins", -0.1), Hypothesis("zwei", -0.2), Hypothesis("drei", -0.3)]
+    chosen = task.choose("one", hypotheses, 2)
+    assert [(output.text, output.sequence, output.score) for output in chosen] == [
+        ("eins", "eins", -0.1),
+        ("zwei", "zwei", -0.2),
+    ]
+    assert task.hypotheses(2, beam_size=4) == 2
+    assert task.reference("one", "eins") == "eins"
+    assert task.summary(chosen) == ""
+    with pytest.raises(ValueError, match=r"^Only a model of a parsing problem parses\. Received: one of p\. Use trans"):
+        task.parser("p")
+
+
+def test_a_parse_that_fits_the_words_comes_before_a_more_probable_one():
+    task = open_task("parsing", {})
+    best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1), Hypothesis(RIGHT, -0.9)], 2)
+    assert (best.text, best.sequence, best.score) == (TREE, RIGHT, -0.9)
+    assert second.sequence == SHORT
+    assert task.hypotheses(1, beam_size=4) == 4
+    assert task.reference(WORDS, RIGHT) == TREE
+    assert task.source(" the  (cat) ") == "the -LRB-cat-RRB-"
+    assert task.summary([best, second]) == "Sequences repaired to make trees: 1 of 2 (missing_tag 2)"
+
+
+def test_a_blank_sentence_has_no_tree():
+    (parse,) = open_task("parsing", {}).choose("", [Hypothesis("", 0.0)], 1)
+    assert (parse.tree, parse.text) == (None, "")
+
+
+def test_sequences_stay_as_they_are_but_are_scored_as_trees():
+    parsing = open_task("parsing", {})
+    task = parsing.as_sequences()
+    (output,) = task.choose(WORDS, [Hypothesis(SHORT, -0.1), Hypothesis(RIGHT, -0.9)], 1)
+    assert (output.text, output.score) == (SHORT, -0.1)
+    assert task.source(" the  (cat) ") == " the  (cat) "
+    assert task.reference(WORDS, RIGHT) == RIGHT
+    assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score([WORDS], [RIGHT], [SHORT])
+    assert format_tree(parsing.choose(WORDS, [Hypothesis(RIGHT, 0.0)], 1)[0].tree) == TREE
+
+
+def test_bleu_is_sacrebleus():
+    import sacrebleu
+
+    references, sequences = ["the cat sat on the mat", "a dog ran away"], ["the cat sat on a mat", "a dog ran away"]
+    score = open_task("translation", {}).score(["", ""], references, sequences)
+    assert score.value == sacrebleu.corpus_bleu(sequences, [references]).score
+    assert str(score) == f"BLEU {score.value:.2f}"
+
+
+def test_a_score_shows_counts_without_digits():
+    assert str(Score("F1", {"F1": 50.0, "recall": 40.123, "unscored sentences": 3}, "")) == (
+        "F1 50.00 (recall 40.12, unscored sentences 3)"
+    )

@@ -1,0 +1,287 @@
+"""What t2t-import refuses, and how it says so: one message, and nothing is written or changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from imported_model import imported
+from numpy_transformer import (
+    POST_NORM,
+    SMALL,
+    check_logits,
+    draw,
+    even_rows,
+    shapes,
+    shard_shapes,
+    small_model,
+)
+from refused_import import given, refused, write_theirs
+from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
+
+import t2tlite
+from t2tlite.bin import t2t_import
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+
+SPACE = "transformer/body/target_space_embedding/kernel"
+DATA = "model.ckpt-7.data-00000-of-00001"
+ATTENTION = "transformer/body/encoder/layer_0/self_attention"
+
+
+@pytest.fixture
+def theirs(tmp_path):
+    return write_theirs(tmp_path)
+
+
+# flags
+
+NO_INDEX = r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, or one of these\. Received: "
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--t2t_checkpoint=HERE/none", NO_INDEX + r".*/none; there is no .*/none\.index\.\n"),
+        ("--t2t_checkpoint=HERE", NO_INDEX + r".*, which has no model\.ckpt-N\.index\."),
+        ("--t2t_checkpoint=HERE/vocab.subwords/model.ckpt-7", NO_INDEX + r".* there is no .*/model\.ckpt-7\.index\."),
+        (
+            "--t2t_checkpoint=HERE/theirs/model.ckpt-8",
+            NO_INDEX + r".*; there is no .*/model\.ckpt-8\.index\. Its folder has model\.ckpt-7\.",
+        ),
+        ("--t2t_checkpoint=", r"--t2t_checkpoint must be given\."),
+        ("--output_dir=", r"--output_dir must be given\."),
+        ("--t2t_vocab=", r"--t2t_vocab must be "),
+        ("--t2t_vocab=a,b,c", r"--t2t_vocab must be one file, or source's and target's\. Received: 3 files\."),
+        ("--t2t_vocab=HERE/none", r"A text file is required\. Received: .*/none, which does not exist\."),
+        ("--t2t_vocab=HERE", r"A text file is required\. Received: .*, which is a folder\."),
+        (
+            "--t2t_vocab=HERE/theirs/hparams.json",
+            r"A subword vocabulary's first two lines must be .* Received: '\{.* Use a vocabulary that tensor2tensor",
+        ),
+        ("--t2t_hparams=HERE/none", r"The hparams\.json .* is required\. Received: .*/none, which is not a file\."),
+        ("--t2t_hparams=HERE/vocab.subwords", r".*vocab\.subwords must hold a JSON object\. Received: Expecting value"),
+        ("--target_space_id=32", r"--target_space_id must be at least 0 and less than 32\. Received: 32\."),
+        ("--target_space_id=-1", r"--target_space_id must be at least 0 and less than 32\. Received: -1\."),
+        ("--target_space_id=one", r"flag --target_space_id=one: invalid literal"),
+        ("--verbosity=loud", r"--verbosity must be one of debug, info, warning, error\. Received: 'loud'\."),
+        ("--t2t_vocabs=x", r"Unknown command line flag 't2t_vocabs'\. Did you mean: t2t_vocab\?"),
+        ("--t2t_checkpiont=x", r"Unknown command line flag 't2t_checkpiont'\. Did you mean: t2t_checkpoint\?"),
+        ("stray", r"Every argument is a flag, --name=value\. Received: 'stray'\."),
+    ],
+)
+def test_flags(theirs, capsys, flag, message):
+    refused(theirs, capsys, message, flag.replace("HERE", str(theirs.parent)))
+
+
+def test_required_flags(capsys):
+    assert t2t_import.main([]) == 1
+    told = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help says what for."
+    assert told in capsys.readouterr().err
+
+
+def test_a_target_space_where_there_is_none(theirs, capsys):
+    write_model(theirs, small_model(use_target_space_embedding=False)[1], SMALL, (41,))
+    missing = r"The checkpoint's variables must .*\n  transformer/body/target_space_embedding/kernel is missing\."
+    refused(theirs, capsys, missing, "--target_space_id=3")
+    (theirs / "hparams.json").write_text(json.dumps(SMALL | {"use_target_space_embedding": False}))
+    told = r"--target_space_id is for models with use_target_space_embedding=true\. Received: --target_space_id=0, and"
+    refused(theirs, capsys, told, "--target_space_id=0")
+
+
+# checkpoints
+
+
+def cut(path: Path, size: int) -> None:
+    path.write_bytes(path.read_bytes()[:size])
+
+
+def flip(path: Path, at: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[at] ^= 255
+    path.write_bytes(content)
+
+
+UNREADABLE = r"A whole checkpoint is required\. Received: \S*/model\.ckpt-7, which cannot be read: "
+COPY = r".*\. Copy it again, all its files\.\n"
+DAMAGES = {
+    "no data": (
+        lambda f: (f / DATA).unlink(),
+        UNREADABLE + r"\S*/model\.ckpt-7\.data-00000-of-00001; No such file" + COPY,
+    ),
+    "empty data": (lambda f: cut(f / DATA, 0), UNREADABLE + r"Read less bytes than requested" + COPY),
+    "truncated data": (lambda f: cut(f / DATA, 9000), UNREADABLE + r"Read less bytes than requested" + COPY),
+    "changed data": (lambda f: flip(f / DATA, 9000), UNREADABLE + r".*Checksum does not match" + COPY),
+    "no index": (lambda f: (f / "model.ckpt-7.index").unlink(), NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N"),
+    "empty index": (lambda f: cut(f / "model.ckpt-7.index", 0), UNREADABLE + COPY),
+    "truncated index": (lambda f: cut(f / "model.ckpt-7.index", 900), UNREADABLE + COPY),
+    "changed index": (lambda f: flip(f / "model.ckpt-7.index", 90), UNREADABLE + COPY),
+    "garbage": (lambda f: (f / "model.ckpt-7.index").write_text("404: not found\n" * 99), UNREADABLE + COPY),
+    "a list of files that are gone": (
+        lambda f: (
+            (f / "model.ckpt-7.index").unlink(),
+            (f / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-7"\n'),
+        ),
+        NO_INDEX + r"\S*/theirs, which has no model\.ckpt-N",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", DAMAGES)
+def test_damaged_checkpoints(theirs, capsys, case):
+    damage, message = DAMAGES[case]
+    damage(theirs)
+    refused(theirs, capsys, message)
+
+
+def test_a_checkpoint_in_two_files(theirs, capsys):
+    """Each file may be missing unless the model needs it."""
+    variables = small_model()[1]
+    parts = {"model": variables, "counters": {"global_step": np.int64(8)}}
+    prefixes = [str(write_checkpoint(theirs / name, part)) for name, part in parts.items()]
+    tf.raw_ops.MergeV2Checkpoints(checkpoint_prefixes=prefixes, destination_prefix=str(theirs / "model.ckpt-8"))
+    model, counters = (theirs / f"model.ckpt-8.data-0000{i}-of-00002" for i in range(2))
+    checkpoint = f"--t2t_checkpoint={theirs}/model.ckpt-8"
+    counters.unlink()
+    check_logits(t2tlite.load(imported(theirs.parent / "other", *given(theirs, checkpoint))).model, variables, SMALL)
+    model.unlink()
+    refused(
+        theirs, capsys, r"A whole checkpoint is required\. .*/model\.ckpt-8\.data-00000-of-00002; No such", checkpoint
+    )
+
+
+@pytest.mark.parametrize("step", [5, 9])
+def test_one_bad_checkpoint_of_several(theirs, capsys, step):
+    variables = {
+        name: value for name, value in small_model()[1].items() if name != f"{ATTENTION}/multihead_attention/q/kernel"
+    }
+    write_checkpoint(theirs / f"model.ckpt-{step}", variables)
+    refused(
+        theirs, capsys, rf"The checkpoint's variables must be .*\n  {ATTENTION}/multihead_attention/q/kernel is missing"
+    )
+    write_checkpoint(theirs / f"model.ckpt-{step}", small_model()[1])
+    cut(theirs / f"model.ckpt-{step}.data-00000-of-00001", 9000)
+    refused(theirs, capsys, UNREADABLE.replace("7", str(step)))
+
+
+def test_another_model(theirs, capsys):
+    (theirs / "flags_t2t.txt").write_text("--problem=translate_any\n--model=universal_transformer\n")
+    told = r"model must be transformer\. Received: model=universal_transformer in its flags_t2t\.txt\."
+    refused(theirs, capsys, told)
+    (theirs / "flags_t2t.txt").unlink()
+    variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
+    write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
+    told = (
+        r"The checkpoint must be of tensor2tensor's model transformer\. Received: \S*/model\.ckpt-7, with variables of "
+    )
+    refused(theirs, capsys, told + r"universal_transformer\.")
+    write_checkpoint(theirs / "model.ckpt-7", {"global_step": np.int64(7)})
+    refused(theirs, capsys, told + r"no model\.")
+
+
+# hparams.json
+
+UNFIT = r"The checkpoint's variables must be those of the model that its hparams describe\. Received:.*\n  "
+REFUSED = r"tensor2tensor's hparams must be those of a model that t2tlite has\. Received:\n"
+HPARAMS = {
+    "hidden_size": ({"hidden_size": 32}, UNFIT + r"transformer/symbol_modality_41_32/shared/weights_0 is missing\."),
+    "filter_size": (
+        {"filter_size": 32},
+        UNFIT + r"\S*/ffn/conv1/kernel must have the shape \[16, 32\]\. Received: \[16, 24\]",
+    ),
+    "more layers": (
+        {"num_hidden_layers": 2},
+        UNFIT + r"transformer/body/encoder/layer_1/self_attention/\S+ is missing\.",
+    ),
+    "post_norm": (POST_NORM, UNFIT + rf"{ATTENTION}/layer_postprocess/layer_norm/layer_norm_scale is missing\."),
+    "key_channels": (
+        {"attention_key_channels": 8},
+        UNFIT + rf"{ATTENTION}/multihead_attention/q/kernel must have the shape \[16, 8\]\. Received: \[16, 16\]\.",
+    ),
+    "no target space": ({"use_target_space_embedding": False}, UNFIT + rf"{SPACE} has no place in the model\."),
+    "another attention": (
+        {"self_attention_type": "dot_product_relative", "num_area_layers": 2},
+        REFUSED + r"  self_attention_type='dot_product_relative': must be .*\n  num_area_layers=2: must be 0\.\n",
+    ),
+    "heads": ({"num_heads": 3}, REFUSED + r"  The attention key channels must be a multiple of num_heads\."),
+    "text": ({"hidden_size": "16"}, REFUSED + r"  hidden_size='16': must be a whole number\.\n"),
+}
+
+
+@pytest.mark.parametrize("case", HPARAMS)
+def test_hparams_of_another_model(theirs, capsys, case):
+    changes, message = HPARAMS[case]
+    (theirs / "hparams.json").write_text(json.dumps(SMALL | changes))
+    refused(theirs, capsys, message)
+
+
+def test_hparams_of_fewer_layers(theirs, capsys):
+    write_checkpoint(theirs / "model.ckpt-7", small_model(num_decoder_layers=2)[1])
+    refused(theirs, capsys, UNFIT + r"transformer/body/decoder/layer_1/\S+ has no place in the model\.")
+
+
+def test_tables_that_are_not_shared(theirs, capsys):
+    tables = [shard_shapes(41, 16, kind, even_rows(41)) for kind in ("input_emb", "target_emb", "softmax")]
+    write_checkpoint(theirs / "model.ckpt-7", draw(shapes(SMALL) | tables[0] | tables[1] | tables[2]))
+    table = "transformer/symbol_modality_41_16"
+    refused(
+        theirs, capsys, UNFIT + rf"{table}/shared/weights_0 is missing\.\n  {table}/input_emb/weights_0 has no place"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"The model's hparams\.json is required\. Received: none in \S*/theirs nor above it\. Name it with"),
+        (b'{"hidden_size": 16,', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting property"),
+        (b"", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting value"),
+        (b"[16]", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: a list\."),
+        (b'{"\xff": 16}', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: 'utf-8' codec can't decode"),
+        (b"{}", REFUSED + r"  hidden_size is missing: a whole number is required\.\n"),
+    ],
+)
+def test_hparams_files(theirs, capsys, content, message):
+    (theirs / "hparams.json").unlink()
+    if content is not None:
+        (theirs / "hparams.json").write_bytes(content)
+    refused(theirs, capsys, message)
+
+
+# vocabularies
+
+SIZES = r"The vocabularies must be those of the checkpoint, whose embeddings are for "
+
+
+def test_vocabularies_of_other_sizes(theirs, capsys):
+    path = theirs.parent / "vocab.subwords"
+    other = write_vocabulary(theirs.parent / "other.subwords", 40)
+    refused(theirs, capsys, SIZES + r"41 subtokens\. Received: \S*/other\.subwords with 40\.", f"--t2t_vocab={other}")
+    told = SIZES + r"41 subtokens\. Received: \S*/vocab\.subwords with 41 and \S*/other\.subwords with 40\. Give"
+    refused(theirs, capsys, told, f"--t2t_vocab={path},{other}")
+
+
+def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
+    tables = shard_shapes(41, 16, "input_emb", even_rows(41)) | shard_shapes(29, 16, "target_emb", even_rows(29))
+    variables = draw(shapes(SMALL) | tables | shard_shapes(29, 16, "softmax", even_rows(29)))
+    write_checkpoint(theirs / "model.ckpt-7", variables)
+    source, target = theirs.parent / "vocab.subwords", write_vocabulary(theirs.parent / "target.subwords", 29)
+    told = (
+        UNFIT
+        + r"transformer/symbol_modality_29_16/input_emb/weights_0 is missing\.\n  \S*_41_16/target_emb/weights_0 is"
+    )
+    refused(theirs, capsys, told, f"--t2t_vocab={target},{source}")
+    refused(theirs, capsys, SIZES + r"29 and 41 subtokens\. Received: \S* with 29\.", f"--t2t_vocab={target}")
+
+
+def test_files_that_are_no_vocabulary(theirs, capsys):
+    path = theirs.parent / "vocab.subwords"
+    train_sentencepiece([f"number {i} of many" for i in range(50)], 290, path.with_suffix(".model"))
+    refused(
+        theirs, capsys, r"\S*vocab\.model, line \d+: text must be UTF-8", f"--t2t_vocab={path.with_suffix('.model')}"
+    )
+    path.write_bytes(path.read_bytes() + b"'\xff'\n")
+    refused(theirs, capsys, r"\S*/vocab\.subwords, line 42: text must be UTF-8\. Received: byte 0xff after 1 bytes")
+    path.write_bytes(b"")
+    refused(theirs, capsys, r"A subword vocabulary's first two lines must be .* Received: an empty file in ")

@@ -1,0 +1,82 @@
+"""A parser that tensor2tensor trained, of which the fixture has weights rather than a checkpoint."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from imported_model import WSJ_VOCABULARY, decoded, imported, lines, token_losses
+from tensor2tensor_checkpoint import variables_of, write_checkpoint
+
+import t2tlite
+
+
+@pytest.fixture(scope="module")
+def data(fixtures):
+    return np.load(fixtures / "tensor2tensor" / "trained_wsj" / "model.npz")
+
+
+@pytest.fixture(scope="module")
+def run(fixtures, data, tmp_path_factory):
+    folder = fixtures / "tensor2tensor" / "trained_wsj"
+    path = write_checkpoint(tmp_path_factory.mktemp("trained_wsj") / "model.ckpt-320", variables_of(data))
+    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={folder / WSJ_VOCABULARY}", "--problem=wsj_parsing"]
+    return imported(path.parent / "run", *flags, f"--t2t_hparams={folder / 'hparams.json'}")
+
+
+@pytest.fixture(scope="module")
+def model(run):
+    return t2tlite.load(run)
+
+
+def test_logits(model, data):
+    logits = np.asarray(model.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
+    np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
+    tokens = np.count_nonzero(data["targets"])
+    assert token_losses(logits, data["targets"]).sum() / tokens == pytest.approx(float(data["eval_loss"]), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("mode", "options"),
+    [
+        ("greedy", {"beam_size": 1}),
+        ("beam4", {"beam_size": 4, "return_beams": 4}),
+        ("beam4_top1", {"beam_size": 4}),
+        ("beam21_a03", {"beam_size": 21, "alpha": 0.3}),
+    ],
+)
+def test_decodes(fixtures, model, data, mode, options):
+    sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
+    found = model.decode(sentences, model.options(**options))
+    scores = data[f"decode/{mode}/scores"].reshape(len(sentences), -1)
+    outputs = data[f"decode/{mode}/outputs"].reshape(*scores.shape, -1)
+    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+        assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
+        np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
+
+
+def test_no_more_tokens_than_the_longest_source(fixtures, model, data):
+    """Too few for some sentences, of whose hypotheses but one ends in time; the rest do not come back."""
+    sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
+    scores, outputs = data["decode/beam4_short/scores"], data["decode/beam4_short/outputs"]
+    assert outputs.shape[-1] == data["inputs"].shape[1]  # so many tokens were allowed: none more than the source
+    found = model.decode(sentences, model.options(extra_length=0, return_beams=4))
+    assert sum(1 not in row for rows in outputs for row in rows) == 6
+    assert sorted(map(len, found)) == [1, 1, 4, 4, 4, 4, 4, 4]
+    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+        assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids][: len(ours)]
+        np.testing.assert_allclose([h.score for h in ours], expected[: len(ours)], atol=1e-4)
+
+
+def test_text_and_score_file(fixtures, run, tmp_path):
+    folder = fixtures / "tensor2tensor" / "trained_wsj"
+    found = decoded(run, tmp_path / "out.txt", f"--decode_from_file={folder / 'in.txt'}")
+    assert found == lines(folder / "out.txt")
+    found = decoded(run, tmp_path / "scores.txt", f"--score_file={folder / 'score.tsv'}")
+    np.testing.assert_allclose(np.array(found, float), np.loadtxt(folder / "scores.txt"), atol=1e-5)
+
+
+def test_trees_where_asked_for(fixtures, run, tmp_path):
+    source = fixtures / "tensor2tensor" / "trained_wsj" / "in.txt"
+    flags = [f"--decode_from_file={source}", "--decode_hparams=t2t_rules=false"]
+    found = decoded(run, tmp_path / "trees.txt", *flags)
+    assert found[0].startswith("(TOP (S (NP (DT A) ")

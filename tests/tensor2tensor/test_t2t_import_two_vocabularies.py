@@ -1,0 +1,49 @@
+"""A model with a vocabulary for each language does here what it did in tensor2tensor."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from imported_model import imported
+from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_checkpoint, write_model
+
+import t2tlite
+from t2tlite.decoding.decoder import Decoder
+
+STEPS = {"init": 0, "final": 20}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return np.load(TWO_VOCABULARIES)
+
+
+@pytest.fixture(scope="module")
+def run(data, tmp_path_factory):
+    """Both checkpoints of the fixture, imported at once."""
+    folder = tmp_path_factory.mktemp("two_vocabularies") / "t2t"
+    flags = write_model(folder, variables_of(data, "final"), str(data["hparams_json"]), (31, 23), STEPS["final"])
+    write_checkpoint(folder / f"model.ckpt-{STEPS['init']}", variables_of(data, "init"))
+    return imported(folder.parent / "run", *flags, f"--target_space_id={data['target_space_id']}")
+
+
+def test_logits(run, data):
+    logits = np.asarray(t2tlite.load(run).model(data["inputs"], data["targets"]))
+    filled = data["targets"] != 0
+    np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["init/greedy", "init/beam3", "final/greedy", "final/beam4"])
+def test_decodes(run, data, mode):
+    """Those of `init` reach the limit, the longest source, without an EOS: scores are log-probabilities."""
+    model = t2tlite.load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
+    options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
+    sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
+    found = Decoder(model.model, options).decode(sources, batches=[[0, 1, 2, 3]])
+    for ours, ids, scores in zip(found, data[f"decode/{mode}/outputs"], data[f"decode/{mode}/scores"], strict=True):
+        ended = [list(row).index(1) if 1 in row else len(row) for row in ids]  # greedy search continues after the EOS
+        assert [one.ids for one in ours] == [row[:end].tolist() for row, end in zip(ids, ended, strict=True)]
+        np.testing.assert_allclose([one.score for one in ours], scores, atol=1e-4)
+        assert mode.startswith("final") or 1 not in ids

@@ -1,0 +1,203 @@
+"""What training costs by formula, against models that are built and TensorFlow's own counters."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
+
+import t2tlite.hparams  # noqa: F401  (registers the sets)
+from t2tlite import registry
+from t2tlite.config import HParams
+from t2tlite.models.transformer import build_transformer
+from t2tlite.training.cost import estimate, forward_flops, memory_parts, parameter_counts
+
+SMALL = HParams(hidden_size=16, filter_size=24, num_hidden_layers=1, num_heads=2, max_length=20)
+
+
+def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int = 0) -> int:
+    """The number of weights; with one vocabulary if a second is not given."""
+    return estimate(hparams, (source_vocabulary, target_vocabulary or source_vocabulary), (10, 10)).parameters
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "num_hidden_layers=2,num_heads=8",
+        pytest.param("num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow),
+        pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
+        "attention_value_channels=40",
+        pytest.param("pos=emb", marks=pytest.mark.slow),
+        "pos=timing_halves,dtype_policy=mixed_bfloat16",
+        "shared_embedding_and_softmax_weights=false",
+        pytest.param("layer_preprocess_sequence=n,layer_postprocess_sequence=da", marks=pytest.mark.slow),
+        pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
+        "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
+        "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
+        "use_target_space_embedding=true",
+    ],
+)
+def test_parameters_are_those_of_the_built_model(changes):
+    hparams = SMALL.override(changes)
+    model = build_transformer(hparams, 50, 50)
+    variables = [*model.trainable_variables, *model.non_trainable_variables]
+    assert parameters(hparams, 50) == sum(int(tf.size(variable)) for variable in variables)
+
+
+@pytest.mark.parametrize("sizes", [(50, 70), (70, 50)])
+def test_parameters_of_a_model_with_two_vocabularies(sizes):
+    """A matrix of the source's size, and two of the target's: its embeddings and the softmax."""
+    hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
+    assert parameters(hparams, *sizes) == build_transformer(hparams, *sizes).count_params()
+    one_each = parameters(hparams, 1, 1)
+    assert parameters(hparams, *sizes) - one_each == 16 * (sizes[0] - 1 + 2 * (sizes[1] - 1))
+
+
+def test_parameters_by_part():
+    model = build_transformer(SMALL.override("num_hidden_layers=2"), 50, 50)
+    found = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
+    for variable in model.trainable_variables:
+        words = variable.path.split("/")
+        part = next(
+            part
+            for part, word in (
+                ("norms", "norm"),
+                ("embedding", "embedding"),
+                ("feed-forward", "feed_forward"),
+                ("attention", "self_attention"),
+                ("attention", "cross_attention"),
+            )
+            if word in words
+        )
+        found[part] += int(tf.size(variable))
+    counts = parameter_counts(SMALL.override("num_hidden_layers=2"), 50, 50)
+    assert {name: count for name, count in counts.items() if count} == found
+
+
+@pytest.mark.parametrize(("name", "millions"), [("transformer_base", 65), ("transformer_big", 213)])
+def test_parameters_of_the_papers_models(name, millions):
+    """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its 65 of base."""
+    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(millions, rel=0.032)
+
+
+@pytest.mark.parametrize(
+    ("changes", "millions"),
+    [
+        ("attention_key_channels=128", 58),
+        ("attention_key_channels=256", 60),
+        ("num_hidden_layers=2", 36),
+        ("num_hidden_layers=4", 50),
+        ("num_hidden_layers=8", 80),
+        ("filter_size=1024", 53),
+        ("filter_size=4096", 90),
+    ],
+)
+def test_rows_of_table_3_differ_from_base_by_what_the_paper_says(changes, millions):
+    difference = parameters(HParams().override(changes), 37_000) - parameters(HParams(), 37_000)
+    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0)  # both values of the paper are rounded
+
+
+def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int, target: int) -> dict[str, int]:
+    """Floating-point operations of a forward pass of one pair, by kind of operation."""
+    model = build_transformer(hparams, *sizes)
+    shapes = [tf.TensorSpec((1, length), tf.int32) for length in (source, target)]
+    concrete = tf.function(lambda inputs, targets: model(inputs, targets)).get_concrete_function(*shapes)
+    frozen = convert_variables_to_constants_v2(concrete, lower_control_flow=False)
+    options = tf.compat.v1.profiler.ProfileOptionBuilder.float_operation()
+    options["output"] = "none"
+    counted: dict[str, int] = {}
+    with tf.Graph().as_default() as graph:
+        tf.graph_util.import_graph_def(frozen.graph.as_graph_def(), name="")
+        run = tf.compat.v1.RunMetadata()
+        root = tf.compat.v1.profiler.profile(graph, run_meta=run, cmd="op", options=options)
+        while root.children:
+            root = root.children[0]
+            counted[root.name] = root.float_ops
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes", "source", "target"),
+    [
+        ("num_encoder_layers=1,num_decoder_layers=2", (300, 300), 40, 15),
+        (
+            "num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=64,attention_value_channels=256",
+            (300, 300),
+            12,
+            20,
+        ),
+        ("num_hidden_layers=1,shared_embedding_and_softmax_weights=false", (300, 500), 40, 15),
+    ],
+)
+def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target):
+    hparams = HParams().override(f"hidden_size=128,filter_size=512,num_heads=4,{changes}")
+    counted = counted_by_tensorflow(hparams, sizes, source, target)
+    ours = sum(forward_flops(hparams, sizes[1], source, target).values())
+    products = sum(counted.get(kind, 0) for kind in ("MatMul", "BatchMatMulV2"))
+    assert ours == products
+    assert products < sum(counted.values()) < 1.03 * ours  # the rest: softmax, normalisation, sums, biases
+
+
+def test_base_model_by_hand():
+    """6 + 6 layers, 512 wide, 2048 inside, a pair of 30 and 20 tokens; 2 operations for each multiplication."""
+    s, t, square = 30, 20, 512 * 512
+    encoder = s * (4 * square + 8 * square) + 2 * s * s * 512  # four projections, W1 and W2; scores and their use
+    self_attention = t * 4 * square + 2 * t * t * 512
+    cross_attention = (2 * t + 2 * s) * square + 2 * t * s * 512
+    decoder = self_attention + cross_attention + t * 8 * square
+    pair = 2 * (6 * encoder + 6 * decoder + t * 512 * 37_000)
+    assert sum(forward_flops(HParams(), 37_000, s, t).values()) == pair
+    pairs = 2 * 4096 / 30  # in a step of two micro-batches: the longer side counts
+    cost = estimate(HParams(accumulate_steps=2), (37_000, 37_000), (s, t))
+    assert cost.flops_per_step == pytest.approx(3 * pair * pairs)  # backward is twice forward
+
+
+def test_base_model_takes_part_of_what_the_papers_gpus_could_do():
+    """Table 2's 3.3e18 is capacity times time; 100,000 steps of about 25,000 tokens a side take less than that."""
+    flops = estimate(HParams(batch_size=25_000), (37_000, 37_000), (30, 30)).flops_per_step * 100_000
+    assert 0.2 < flops / 3.3e18 < 1.0
+
+
+def test_memory_by_part():
+    hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
+    count = parameters(hparams, 50)
+    parts = memory_parts(hparams, (50, 50), (10, 10))
+    assert parts["weights"] == parts["gradients"] == 4 * count  # float32
+    assert parts["Adam's moments"] == 8 * count
+    assert parts["cast weights"] == 0
+    # 12 pairs of 10 tokens. Of a token: queries, keys, values, heads; the norm's three; weights of two heads.
+    attention = 4 * 16 + 3 * 16 + 2 * 10
+    feed_forward = 24 + 3 * 16
+    assert parts["activations"] == 4 * 120 * (2 * (16 + attention + feed_forward) + attention)
+    assert parts["logits"] == 3 * 4 * 120 * 50
+    assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
+
+    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10))
+    assert mixed["activations"] == parts["activations"] / 2
+    assert mixed["cast weights"] == 2 * count
+    assert mixed["weights"] == parts["weights"]
+    accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10))
+    assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
+
+
+def test_memory_with_two_vocabularies():
+    hparams = SMALL.override("batch_size=120,shared_embedding_and_softmax_weights=false")
+    count = build_transformer(hparams, 30, 70).count_params()
+    parts = memory_parts(hparams, (30, 70), (5, 10))
+    assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
+    assert parts["logits"] == 3 * 4 * 120 * 70  # 12 pairs of 10 target tokens
+    assert estimate(hparams, (30, 70), (5, 10)).memory_bytes == sum(parts.values())
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (((0, 50), (10, 10)), r"The source vocabulary size must be above zero\. Received: 0\."),
+        (((50, -1), (10, 10)), r"The target vocabulary size must be above zero\. Received: -1\."),
+        (((50, 50), (-1.5, 10)), r"The source length must be above zero\. Received: -1\.5\."),
+        (((50, 50), (10, float("nan"))), r"The target length must be above zero\. Received: nan\."),
+    ],
+)
+def test_sizes_that_are_not_above_zero(sizes, message):
+    with pytest.raises(ValueError, match=message):
+        estimate(SMALL, *sizes)

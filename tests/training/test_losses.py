@@ -1,0 +1,140 @@
+"""The training loss against its definition, in NumPy and in double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
+
+# B batch, T target length, V vocabulary
+
+
+def draw(vocabulary: int, seed: int, scale: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+    """Logits [4, 6, V] and targets [4, 6], each row padded at another length."""
+    random = np.random.default_rng(seed)
+    logits = random.normal(0, scale, (4, 6, vocabulary)).astype(np.float32)
+    targets = random.integers(1, vocabulary, (4, 6)).astype(np.int32)
+    for row, length in enumerate((6, 4, 1, 0)):
+        targets[row, length:] = 0
+    return logits, targets
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Over the last axis, float64."""
+    powers = np.exp(logits.astype(np.float64) - logits.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def smoothed(targets: np.ndarray, vocabulary: int, epsilon: float) -> np.ndarray:
+    """The target distributions [B, T, V]: 1 - epsilon for the true token, epsilon shared equally by the others."""
+    table = np.full((*targets.shape, vocabulary), epsilon / (vocabulary - 1))
+    np.put_along_axis(table, targets[..., None], 1 - epsilon, axis=-1)
+    return table
+
+
+def divergence(logits: np.ndarray, targets: np.ndarray, epsilon: float) -> float:
+    """Sum over tokens of sum_v p_v (log p_v - log q_v), padding left out."""
+    p, q = smoothed(targets, logits.shape[-1], epsilon), softmax(logits)
+    each = np.sum(np.where(p > 0, p * (np.log(np.where(p > 0, p, 1)) - np.log(q)), 0), axis=-1)
+    return float(each[targets != 0].sum())
+
+
+@pytest.mark.parametrize("vocabulary", [2, 3, 97, 5000])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3, 0.9])
+def test_closed_form(vocabulary, epsilon):
+    logits, targets = draw(vocabulary, seed=vocabulary)
+    total, tokens = smoothed_cross_entropy(logits, targets, epsilon)
+    np.testing.assert_allclose(total, divergence(logits, targets, epsilon), rtol=2e-5, atol=1e-5)
+    assert tokens == 6 + 4 + 1
+    assert (total.dtype, tokens.dtype, total.shape, tokens.shape) == (tf.float32, tf.float32, (), ())
+
+
+def test_without_smoothing_it_is_the_negative_log_probability():
+    logits = np.log([[[0.5, 0.25, 0.25], [0.1, 0.1, 0.8]]]).astype(np.float32)
+    total, tokens = smoothed_cross_entropy(logits, np.array([[1, 2]], np.int32), 0.0)
+    np.testing.assert_allclose(total, -np.log(0.25) - np.log(0.8), rtol=1e-6)
+    assert tokens == 2
+
+
+@pytest.mark.parametrize(("vocabulary", "epsilon"), [(4, 0.1), (37_000, 0.1), (97, 0.5)])
+def test_a_perfect_model_has_loss_zero(vocabulary, epsilon):
+    targets = np.array([[1, 2, 0], [3, 0, 0]], np.int32)
+    logits = np.log(smoothed(targets, vocabulary, epsilon)).astype(np.float32) + 3.0  # a constant changes nothing
+    total, _ = smoothed_cross_entropy(logits, targets, epsilon)
+    np.testing.assert_allclose(total, 0.0, atol=2e-5)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_padding_does_not_count(epsilon):
+    logits, targets = draw(20, seed=1)
+    before = smoothed_cross_entropy(logits, targets, epsilon)
+    logits[targets == 0] = np.random.default_rng(2).normal(0, 50, (int((targets == 0).sum()), 20))
+    after = smoothed_cross_entropy(logits, targets, epsilon)
+    wider = smoothed_cross_entropy(
+        np.concatenate([logits, logits], axis=1), np.concatenate([targets, 0 * targets], axis=1), epsilon
+    )
+    assert before[1] == after[1] == wider[1] == 11
+    np.testing.assert_allclose([after[0], wider[0]], [before[0], before[0]], rtol=1e-6)
+
+
+def test_padding_alone():
+    total, tokens = smoothed_cross_entropy(np.ones((2, 3, 5), np.float32), np.zeros((2, 3), np.int32), 0.1)
+    assert (float(total), float(tokens)) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_sums_of_parts_add_up(epsilon):
+    logits, targets = draw(50, seed=3)
+    whole = smoothed_cross_entropy(logits, targets, epsilon)
+    parts = [smoothed_cross_entropy(logits[i : i + 1], targets[i : i + 1], epsilon) for i in range(4)]
+    np.testing.assert_allclose(np.sum(parts, axis=0), whole, rtol=1e-5)
+
+
+@pytest.mark.parametrize("vocabulary", [3, 97, 5000])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.3])
+def test_gradient_is_softmax_minus_target(vocabulary, epsilon):
+    logits, targets = draw(vocabulary, seed=4)
+    with tf.GradientTape() as tape:
+        variable = tf.constant(logits)
+        tape.watch(variable)
+        total, _ = smoothed_cross_entropy(variable, targets, epsilon)
+    expected = (softmax(logits) - smoothed(targets, vocabulary, epsilon)) * (targets != 0)[..., None]
+    np.testing.assert_allclose(tape.gradient(total, variable), expected, atol=2e-6)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_large_logits(epsilon):
+    logits, targets = draw(30, seed=5, scale=1000.0)  # exp would overflow
+    total, _ = smoothed_cross_entropy(logits, targets, epsilon)
+    p = smoothed(targets, 30, epsilon)
+    high = logits.astype(np.float64).max(-1, keepdims=True)
+    log_q = logits - high - np.log(np.exp(logits - high).sum(-1, keepdims=True))
+    each = (p * np.log(np.where(p > 0, p, 1)) - p * log_q).sum(-1)
+    np.testing.assert_allclose(total, each[targets != 0].sum(), rtol=1e-5)
+
+
+def test_in_a_compiled_function_of_unknown_length():
+    logits, targets = draw(40, seed=6)
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None, 40)), tf.TensorSpec((None, None), tf.int32)])
+    def compiled(logits, targets):
+        return smoothed_cross_entropy(logits, targets, 0.1)
+
+    np.testing.assert_allclose(compiled(logits, targets)[0], divergence(logits, targets, 0.1), rtol=1e-5)
+
+
+def test_correct_tokens():
+    logits = np.zeros((2, 3, 4), np.float32)
+    for row, guesses in enumerate([[1, 2, 3], [3, 0, 0]]):
+        logits[row, np.arange(3), guesses] = 1.0
+    # right, wrong, right; right, padding guessed as padding twice: that does not count
+    hits = correct_tokens(logits, np.array([[1, 3, 3], [3, 0, 0]], np.int32))
+    assert (float(hits), hits.dtype, hits.shape) == (3.0, tf.float32, ())
+
+
+def test_correct_tokens_is_numpys_count():
+    logits, targets = draw(3, seed=8)
+    expected = ((logits.argmax(-1) == targets) & (targets != 0)).sum()
+    assert float(correct_tokens(logits, targets)) == expected > 0

@@ -1,0 +1,100 @@
+"""The learning rate against formula (3), and against what tensor2tensor used."""
+
+from __future__ import annotations
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from t2tlite.training.learning_rates import PaperSchedule
+
+
+def formula_3(step: int, hidden_size: int, warmup: int) -> float:
+    """Section 5.3; the first update is step 1."""
+    return hidden_size**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+@pytest.mark.parametrize("warmup", [1, 400, 4000])
+@pytest.mark.parametrize("hidden_size", [128, 512, 1024])
+def test_formula_3(hidden_size, warmup):
+    schedule = PaperSchedule(hidden_size, warmup)
+    for step in (1, 2, max(warmup - 1, 1), warmup, warmup + 1, 10 * warmup, 300_000):
+        rate = schedule(step - 1)  # step - 1 updates are done
+        np.testing.assert_allclose(rate, formula_3(step, hidden_size, warmup), rtol=1e-6)
+
+
+def test_rates_worth_knowing():
+    base = PaperSchedule(512, 4000)
+    np.testing.assert_allclose(base(3999), 1 / np.sqrt(512 * 4000), rtol=1e-6)  # the highest: 0.000699
+    np.testing.assert_allclose(base(39_999), 1 / np.sqrt(512 * 40_000), rtol=1e-6)
+    np.testing.assert_allclose(base(0), base(3999) / 4000, rtol=1e-6)
+    rates = np.array([float(base(step)) for step in range(0, 12_000, 100)])
+    assert rates.argmax() == 40  # update 4001, the first of these after warming up
+    assert (np.diff(rates[:40]) > 0).all()
+    assert (np.diff(rates[40:]) < 0).all()
+
+
+def test_constant_is_a_factor():
+    np.testing.assert_allclose(
+        [PaperSchedule(512, 8000, 2.0)(s) for s in (0, 100, 20_000)],
+        [2 * formula_3(s + 1, 512, 8000) for s in (0, 100, 20_000)],
+        rtol=1e-6,
+    )
+
+
+# tensor2tensor's set -> constant, warmup steps and first step of ours. Its first sets count the first update as step 1,
+# as the paper does. The later ones count it as step 0, so that it changes nothing.
+AS_OURS = {
+    "transformer_base_v1": (1.0, 4000, 1),  # the paper's
+    "transformer_base_v2": (2.0, 8000, 1),
+    "transformer_base": (2.0, 8000, 0),
+    "transformer_big": (2.0, 8000, 0),
+    "transformer_big_single_gpu": (2.0, 16000, 0),
+    "transformer_parsing_base": (2.0, 16000, 0),
+    "transformer_parsing_big": (2.0, 4000, 0),
+    "transformer_tiny": (2.0, 8000, 0),
+}
+
+
+@pytest.mark.parametrize("hidden_size", [512, 1024])
+@pytest.mark.parametrize("name", AS_OURS)
+def test_tensor2tensors_rates(fixtures, name, hidden_size):
+    constant, warmup, first_step = AS_OURS[name]
+    theirs = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"][f"{name}/hidden{hidden_size}"]
+    assert len(theirs["steps"]) == 12
+    assert theirs["steps"][0] == 0  # completed updates
+    schedule = PaperSchedule(hidden_size, warmup, constant, first_step)
+    ours = [float(schedule(step)) for step in theirs["steps"]]
+    np.testing.assert_allclose(ours, theirs["values"], rtol=1e-6)
+    assert (ours[0] == 0.0) == (first_step == 0)
+
+
+def test_the_first_update_uses_step_1():
+    weight = keras.Variable([1.0])
+    keras.optimizers.SGD(PaperSchedule(64, 10, 5.0)).apply([np.ones(1, np.float32)], [weight])
+    np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
+
+
+def test_the_first_update_may_be_step_0():
+    weight = keras.Variable([1.0])
+    sgd = keras.optimizers.SGD(PaperSchedule(64, 10, 5.0, first_step=0))
+    sgd.apply([np.ones(1, np.float32)], [weight])
+    assert weight.numpy()[0] == 1.0
+    sgd.apply([np.ones(1, np.float32)], [weight])
+    np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
+
+
+@pytest.mark.parametrize("first_step", [0, 1])
+def test_saved_and_loaded(first_step):
+    schedule = PaperSchedule(1024, 123, 0.5, first_step)
+    copy = keras.optimizers.schedules.deserialize(keras.optimizers.schedules.serialize(schedule))
+    assert isinstance(copy, PaperSchedule)
+    assert copy.get_config() == {
+        "hidden_size": 1024,
+        "warmup_steps": 123,
+        "constant": 0.5,
+        "first_step": first_step,
+    }
+    assert float(copy(77)) == float(schedule(77))

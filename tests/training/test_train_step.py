@@ -1,0 +1,186 @@
+"""One training step against tensor2tensor's gradients, and an evaluation against NumPy."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import keras
+import numpy as np
+import pytest
+import tensor2tensor_checkpoint
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.data.batch_plan import training_plan
+from t2tlite.data.input_pipeline import Part, load_part
+from t2tlite.data.token_store import TokenStore, write_shard
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.training.evaluation import Evaluator
+from t2tlite.training.train_step import make_optimizer, make_train_step
+
+# A micro-batches, R rows, S source length, T target length
+
+VOCAB = 20
+HPARAMS = HParams(
+    hidden_size=16,
+    filter_size=32,
+    num_heads=2,
+    num_hidden_layers=1,
+    max_length=16,
+    batch_size=96,
+    layer_prepostprocess_dropout=0.0,
+    learning_rate_warmup_steps=4,
+    learning_rate_constant=0.05,
+)
+
+
+def make_model(hparams: HParams) -> Transformer:
+    keras.utils.set_random_seed(1)
+    return build_transformer(hparams, VOCAB, VOCAB)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> TokenStore:
+    random = np.random.default_rng(5)
+    sources, targets = ([random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)] for _ in "st")
+    path = tmp_path_factory.mktemp("data") / "train.arrow"
+    write_shard(path, sources, targets, VOCAB)
+    return TokenStore([path])
+
+
+@pytest.fixture
+def eagerly():
+    """Steps run op by op: a single step of a tiny model is faster so than compiled."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
+
+
+def one(part: Part):
+    return iter([Part(*(tf.constant(value) for value in part))])
+
+
+def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
+    """One micro-batch of rows that are already padded."""
+    seeds = np.zeros((1, 2), np.int32)
+    return Part(inputs[None], targets[None], np.float32(np.count_nonzero(targets)), seeds)
+
+
+@pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
+def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
+    data = np.load(t2t / f"transformer_logits_{name}.npz")
+    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    assert hparams.label_smoothing == 0.1
+    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+    expected = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "grad"))
+    before = model.get_weights()
+    # Descent at rate 1 takes the gradient itself off each weight.
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    result = step(one(part_of(data["inputs"], data["targets"])))
+    np.testing.assert_allclose(result.loss, data["loss_numerator_ls0_1"] / data["loss_denominator"], rtol=1e-5)
+    assert result.tokens == np.count_nonzero(data["inputs"]) + np.count_nonzero(data["targets"])
+    assert result.positions == data["inputs"].size + data["targets"].size
+    for old, new, gradient in zip(before, model.trainable_variables, expected.trainable_variables, strict=True):
+        np.testing.assert_allclose(old - new, gradient, atol=1e-5, err_msg=new.path)
+
+
+def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float], list[np.ndarray]]:
+    """Losses and final weights of a few steps."""
+    model, optimizer = make_model(hparams), make_optimizer(hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas=1, seed=3)
+    parts = [load_part(store, plan, k, 0, 1, hparams.accumulate_steps) for k in range(steps)]
+    assert all(len(part.inputs) == hparams.accumulate_steps for part in parts)
+    batches = iter(parts)
+    return [float(step(batches).loss) for _ in range(steps)], model.get_weights()
+
+
+def test_accumulated_gradients_equal_one_big_batch(store, eagerly):
+    losses, weights = train(HPARAMS, store, steps=3)
+    for micro_batches in (2, 3):
+        hparams = dataclasses.replace(HPARAMS, accumulate_steps=micro_batches, batch_size=96 // micro_batches)
+        some_losses, some_weights = train(hparams, store, steps=3)
+        np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
+        for ours, theirs in zip(some_weights, weights, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_rows_and_columns_of_padding_change_nothing(eagerly):
+    hparams = dataclasses.replace(HPARAMS, pos="none")  # a row of padding is all zero, then
+    inputs = np.array([[5, 9, 3, 1], [8, 1, 0, 0]], np.int32)
+    targets = np.array([[6, 2, 1], [3, 8, 1]], np.int32)
+    model = make_model(hparams)
+    start = model.get_weights()
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    plain = step(one(part_of(inputs, targets)))
+    weights = model.get_weights()
+    model.set_weights(start)
+    padded = step(one(part_of(np.pad(inputs, ((0, 3), (0, 2))), np.pad(targets, ((0, 3), (0, 4))))))
+    assert float(padded.loss) == pytest.approx(float(plain.loss), rel=1e-5)
+    assert (plain.tokens, plain.positions) == (12, 14)
+    assert (padded.tokens, padded.positions) == (12, 5 * (6 + 7))
+    for ours, theirs in zip(model.get_weights(), weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_dropout_follows_the_seeds_of_the_part(eagerly):
+    hparams = dataclasses.replace(HPARAMS, layer_prepostprocess_dropout=0.3)
+    inputs, targets = np.array([[5, 9, 3, 1]], np.int32), np.array([[6, 2, 1]], np.int32)
+    model = make_model(hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0), hparams)
+    part = part_of(inputs, targets)
+    losses = [float(step(one(part._replace(seeds=np.array([[4, n]], np.int32)))).loss) for n in (1, 1, 2)]
+    assert losses[0] == losses[1] != losses[2]
+
+
+# Evaluation.
+
+
+@pytest.fixture(scope="module")
+def evaluated(store):
+    """A model far from uniform, its evaluation, and (log-probability, hit) of each target token of each pair."""
+    model = make_model(HPARAMS)
+    random = np.random.default_rng(6)
+    for variable in model.trainable_variables:
+        variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
+    every = np.arange(len(store))
+    targets = store.targets(every, 16)
+    logits = np.asarray(model(store.sources(every, 16), targets), np.float64)  # [N, T, V]
+    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    tokens = []
+    for row, length in enumerate(store.target_lengths):
+        at = np.arange(length)
+        true = targets[row, :length]
+        tokens.append((log_probs[row, at, true], logits[row, :length].argmax(axis=-1) == true))
+    return model, tokens
+
+
+def test_evaluation_equals_numpys(store, evaluated):
+    model, tokens = evaluated
+    log_probs, hits = (np.concatenate(values) for values in zip(*tokens, strict=True))
+    evaluation = Evaluator(tf.distribute.get_strategy(), model, store, HPARAMS).evaluate()
+    assert evaluation.tokens == len(log_probs) == store.target_lengths.sum()
+    assert evaluation.loss == pytest.approx(-log_probs.mean(), rel=1e-5)
+    assert evaluation.accuracy == pytest.approx(hits.mean(), rel=1e-6)
+    assert 0 < hits.sum() < len(hits)
+    assert evaluation.perplexity == pytest.approx(math.exp(-log_probs.mean()), rel=1e-4)
+
+
+def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
+    model, tokens = evaluated
+    hparams = dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
+    evaluation = Evaluator(tf.distribute.get_strategy(), model, store, hparams).evaluate()
+    assert evaluation.tokens == store.target_lengths.sum()
+    assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
+
+
+def test_evaluation_of_some_batches(store, evaluated):
+    evaluation = Evaluator(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2).evaluate()
+    assert 0 < evaluation.tokens < store.target_lengths.sum()
+
+
+def test_learned_positions_must_reach_the_longest_pair(store):
+    hparams = dataclasses.replace(HPARAMS, pos="emb", max_length=8)
+    with pytest.raises(ValueError, match=r"reach max_length tokens. Received: max_length=8.* has 12. Raise max_length"):
+        Evaluator(tf.distribute.get_strategy(), None, store, hparams)

@@ -1,0 +1,208 @@
+"""What a run has cost: cost.json through stops and restarts, and the line that t2t-trainer prints."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tiny_run import tiny_run
+
+from t2tlite.data.token_store import TokenStore
+from t2tlite.runs.records import RunCost
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training import run_cost
+from t2tlite.training.cost import forward_flops
+from t2tlite.training.run_cost import CostMeter, cost_line, device_tflops
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    return tiny_run(tmp_path_factory)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """The meter's clock, set by hand."""
+
+    class Clock:
+        now = 100.0
+
+        def monotonic(self):
+            return self.now
+
+    clock = Clock()
+    monkeypatch.setattr(run_cost, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def quick_probe(monkeypatch):
+    """A device of two teraflops."""
+    monkeypatch.setattr(run_cost, "device_tflops", lambda _: (2.0, "measured with float32 matrix products"))
+
+
+# the meter
+
+
+def test_time_tokens_and_flops_add_up(tmp_path, clock):
+    meter = CostMeter(RunFolder(tmp_path), 0, devices=4, flops_per_token=1e6)
+    for tokens in (20.0, np.float32(30)):
+        meter.step(tokens)
+    clock.now += 5
+    meter.save(2)
+    clock.now += 60  # evaluation
+    meter.resume()
+    meter.step(tf.constant(50.0))
+    clock.now += 2
+    meter.save(3)
+    assert RunFolder(tmp_path).costs()[-1] == RunCost(
+        step=3, steps=3, seconds=7, device_seconds=28, tokens=100, flops=1e8
+    )
+
+
+def train_to(folder, start, stop):
+    """Trains from step to step, ten tokens each, and saves a checkpoint at the end."""
+    meter = CostMeter(RunFolder(folder), start, devices=1, flops_per_token=3.0)
+    for _ in range(start, stop):
+        meter.step(10.0)
+    meter.save(stop)
+    (folder / f"model.ckpt-{stop}.index").touch()
+
+
+def counted(folder):
+    cost = RunFolder(folder).costs()[-1]
+    return cost.step, cost.steps, cost.tokens, cost.flops
+
+
+def test_resumed_run_adds_up(tmp_path):
+    train_to(tmp_path, 0, 5)
+    train_to(tmp_path, 5, 8)
+    assert counted(tmp_path) == (8, 8, 80, 240)
+
+
+def test_run_resumed_from_an_older_checkpoint_counts_nothing_twice(tmp_path):
+    for start, stop in ((0, 5), (5, 8), (8, 20)):
+        train_to(tmp_path, start, stop)
+    for step in (8, 20):
+        (tmp_path / f"model.ckpt-{step}.index").unlink()
+    train_to(tmp_path, 5, 6)
+    assert counted(tmp_path) == (6, 6, 60, 180)
+
+
+def test_killed_between_record_and_checkpoint(tmp_path):
+    train_to(tmp_path, 0, 5)
+    train_to(tmp_path, 5, 8)
+    (tmp_path / "model.ckpt-8.index").unlink()  # as if the checkpoint had not been written any more
+    train_to(tmp_path, 5, 9)
+    assert counted(tmp_path) == (9, 9, 90, 270)
+
+
+def test_records_stay_only_of_checkpoints_that_do(tmp_path):
+    for step in range(5):
+        train_to(tmp_path, step, step + 1)
+        (tmp_path / f"model.ckpt-{step - 1}.index").unlink(missing_ok=True)
+    written = json.loads((tmp_path / "cost.json").read_text())
+    assert (written["step"], [record["step"] for record in written["earlier"]]) == (5, [3, 4])
+
+
+def test_run_of_before_there_was_a_record(tmp_path, quick_probe):
+    train_to(tmp_path, 100, 105)
+    assert counted(tmp_path) == (105, 5, 50, 150)
+    assert cost_line(RunFolder(tmp_path).costs()[-1], "CPU:0").endswith(", for 5 of 105 steps.")
+
+
+def test_worker_without_a_folder_writes_nothing(tmp_path):
+    meter = CostMeter(None, 7, devices=2, flops_per_token=1.0)
+    meter.step(3.0)
+    meter.save(8)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_run_without_a_record(tmp_path):
+    assert RunFolder(tmp_path).costs() == []
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"earlier": [], "hours": 3}', '{"earlier": 7, "step": 3}'])
+def test_damaged_record(tmp_path, text):
+    (tmp_path / "cost.json").write_text(text)
+    with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it to count from here on\."):
+        CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
+
+
+# the line
+
+
+@pytest.mark.parametrize(
+    ("seconds", "device_seconds", "shown", "flops"),
+    [
+        (12.34, 12.34, "12.3 s x 1 device", "2.47e+13"),
+        (720, 720, "12 min x 1 device", "1.44e+15"),
+        (12 * 3600, 8 * 12 * 3600, "12.0 h x 8 devices", "6.91e+17"),
+        (100, 250, "100.0 s x 2.5 devices", "5.00e+14"),
+        (0, 0, "0.0 s x 0 devices", "0.00e+00"),
+    ],
+)
+def test_line(quick_probe, seconds, device_seconds, shown, flops):
+    cost = RunCost(step=9, steps=9, seconds=seconds, device_seconds=device_seconds, tokens=70, flops=1.234e15)
+    assert cost_line(cost, "CPU:0") == (
+        f"Training cost: 1.23e+15 FLOPs counted; the paper's way {flops} "
+        f"({shown} x 2 TFLOPS, measured with float32 matrix products)."
+    )
+
+
+def test_table_2_of_the_paper():
+    """8 P100s, 12 hours for base and 3.5 days for big: Table 2 prints 3.3e18 and 2.3e19."""
+    tflops = run_cost.PAPER_TFLOPS["P100"] * 1e12
+    assert 12 * 3600 * 8 * tflops == pytest.approx(3.3e18, rel=0.02)
+    assert 3.5 * 86400 * 8 * tflops == pytest.approx(2.3e19, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "tflops"),
+    [("Tesla K80", 2.8), ("Tesla K40m", 3.7), ("Tesla M40", 6.0), ("Tesla P100-PCIE-16GB", 9.5),
+     ("Quadro M4000", None), ("Quadro P1000", None), ("NVIDIA H200", None), ("", None)],
+)  # fmt: skip
+def test_gpus_that_the_paper_names_are_not_measured(monkeypatch, name, tflops):
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda _: ["a GPU"])
+    monkeypatch.setattr(tf.config.experimental, "get_device_details", lambda _: {"device_name": name})
+    monkeypatch.setattr(run_cost, "_measured_tflops", lambda device, size: 50.0)
+    device_tflops.cache_clear()
+    try:
+        found, source = device_tflops("/job:localhost/replica:0/task:0/device:GPU:0")
+    finally:
+        device_tflops.cache_clear()
+    assert found == (tflops or 50.0)
+    assert source.startswith("measured" if tflops is None else "the paper's figure")
+
+
+def test_measuring_a_processor(monkeypatch):
+    monkeypatch.setattr(run_cost, "PROBE_SECONDS", 0.01)
+    before = tf.config.experimental.tensor_float_32_execution_enabled()
+    assert 1e-4 < run_cost._measured_tflops("CPU:0", size=128) < 100  # 0.1 gigaflops to 100 teraflops
+    assert tf.config.experimental.tensor_float_32_execution_enabled() == before
+
+
+# through the command
+
+
+def test_run_counts_what_it_trained_on(made):
+    """12 batches an epoch, 120 steps: ten epochs, so ten times the corpus."""
+    shards = sorted((made.data / "twenty_words").glob("train*"))
+    store = TokenStore(shards)
+    tokens = int(store.source_lengths.sum() + store.target_lengths.sum())
+    cost = RunFolder(made.run).costs()[-1]
+    assert (cost.step, cost.steps, cost.tokens) == (120, 120, 10 * tokens)
+    assert 0 < cost.seconds == cost.device_seconds < 600
+    hparams = RunFolder(made.run).hparams()
+    pair = store.source_lengths.mean(), store.target_lengths.mean()
+    a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())  # backward twice forward
+    assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
+    line = made.stdout.splitlines()[0]
+    assert re.fullmatch(
+        rf"Training cost: {re.escape(f'{cost.flops:.2e}')} FLOPs counted; the paper's way \d\.\d\de\+\d\d "
+        rf"\({cost.seconds:.1f} s x 1 device x [\d.e-]+ TFLOPS, measured with float32 matrix products\)\.",
+        line,
+    )

@@ -1,0 +1,353 @@
+"""Trees as token sequences and back: worked examples, whole files, random trees, and sequences that are no tree."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+
+import pytest
+from conftest import tree_files
+
+from t2tlite.trees.evalb import evalb
+from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
+from t2tlite.trees.restore import PUNCTUATION_TAGS, PUNCTUATION_WORDS, SYMBOL_TAGS, fitting_tag
+from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
+
+CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
+CAT_WORDS = ["The", "cat", "sat", "on", "the", "mat", "."]
+GUM = ["gum.train", "gum.dev", "gum.test", "gum_wikinews"]
+
+
+def shape(tree):
+    """The brackets of a tree and where its words are, whatever their tags."""
+    return [token if token[0] in "()" else "XX" for token in NORMALISED.write(tree).split()]
+
+
+def test_punctuation_tags_are_those_that_evalb_deletes(fixtures):
+    lines = (fixtures / "evalb" / "COLLINS.prm").read_text().splitlines()
+    deleted = {line.split()[1] for line in lines if line.startswith("DELETE_LABEL ")}
+    assert deleted - {"TOP", "-NONE-"} == PUNCTUATION_TAGS
+
+
+def test_linearise_by_example():
+    tree = parse_tree(CAT)
+    assert NORMALISED.write(tree) == "(S (NP XX XX )NP (VP XX (PP XX (NP XX XX )NP )PP )VP . )S"
+    assert TAGS.write(tree) == "(S (NP DT NN )NP (VP VBD (PP IN (NP DT NN )NP )PP )VP . )S"
+
+
+def test_all_punctuation_tags_stay_and_brackets_are_words():
+    tree = parse_tree("(TOP (X (`` ``) (-LRB- -LRB-) (: --) (HYPH -) ($ $) (-RRB- -RRB-) ('' '')) (, ,) (. ?))")
+    assert NORMALISED.write(tree) == "(X `` XX : XX XX XX '' )X , ."
+    assert TAGS.write(tree) == "(X `` -LRB- : HYPH $ -RRB- '' )X , ."
+
+
+def test_linearise_needs_a_clean_root_and_a_known_name():
+    with pytest.raises(
+        ValueError, match=r"A tree with a TOP root is required\. Received: root 'S'\. Pass it through cle"
+    ):
+        NORMALISED.write(parse_tree("(S (NN a))"))
+    with pytest.raises(ValueError, match=r"A tree with a TOP root is required"):
+        NORMALISED.write(parse_tree("(TOP a)"))
+    with pytest.raises(ValueError, match=r"must be one of normalised, tags, words, t2t\. Received: 'all'"):
+        find_linearisation("all")
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tree", "repairs"),
+    [
+        # no repair
+        ("(S (NP XX XX )NP (VP XX )VP . )S", "The cat sat .", "(S (NP (XX The) (XX cat)) (VP (XX sat)) (. .))", {}),
+        ("  (S\tXX\n)S ", "Go", "(S (XX Go))", {}),  # white space is no repair
+        ("(NP XX )NP (VP XX )VP", "a b", "(NP (XX a)) (VP (XX b))", {}),  # two constituents under TOP
+        ("XX XX", "a b", "(XX a) (XX b)", {}),
+        ("(NP (NP (NP XX )NP )NP XX )NP", "a b", "(NP (NP (NP (XX a))) (XX b))", {}),  # same labels nested
+        ("(S -LRB- NN -RRB- )S", "( x )", "(S (-LRB- -LRB-) (NN x) (-RRB- -RRB-))", {}),
+        ("(S XX )S", ":)", "(S (XX :-RRB-))", {}),
+        # brackets
+        ("(S XX )NP XX )S )S", "a b", "(S (XX a) (XX b))", {"unmatched_closing": 2}),
+        ("(S (NP (NX XX )S XX", "a b", "(S (NP (NX (XX a)))) (XX b)", {"closed_by_another": 2}),
+        ("(S (NP XX (VP XX", "a b", "(S (NP (XX a) (VP (XX b))))", {"closed_at_end": 3}),
+        ("(S (NP (NX )NX )NP XX )S", "a", "(S (XX a))", {"empty_constituent": 2}),
+        ("(S XX)NP(VP XX )VP", "a b", "(S (XX a) (VP (XX b)))",
+         {"malformed_token": 1, "unmatched_closing": 1, "closed_at_end": 1}),
+        ("(S ( XX ) )S", "a", "(S (XX a))", {"malformed_token": 2}),
+        ("(S XX\0XX )S", "a b", "(S (XX a) (XX b))", {"malformed_token": 1}),
+        # too many tags
+        ("(S XX XX (NP XX )NP )S", "a", "(S (XX a))", {"surplus_tag": 2, "empty_constituent": 1}),
+        # too few: at an end that is open to the lowest constituent there
+        ("(S (NP XX )NP (VP XX", "He left .", "(S (NP (XX He)) (VP (XX left) (. .)))",
+         {"closed_at_end": 2, "missing_tag": 1}),
+        ("(S (NP XX )NP (VP", "a b c", "(S (NP (XX a)) (VP (XX b) (XX c)))", {"closed_at_end": 2, "missing_tag": 2}),
+        # all closed: the word in the middle has no tag, and joins the word before it
+        ("(S (NP XX )NP (VP XX )VP )S", "a b c", "(S (NP (XX a) (XX b)) (VP (XX c)))", {"missing_tag": 1}),
+        ("(S (NP XX )NP . )S", "a . b", "(S (NP (XX a)) (. .) (XX b))", {"missing_tag": 1}),
+        ("(S XX )S XX", "a b c", "(S (XX a) (XX b)) (XX c)", {"missing_tag": 1}),
+        # no tag at all
+        ("", "a ,", "(XX a) (, ,)", {"missing_tag": 2}),
+        ("(S )S", "a b", "(S (XX a) (XX b))", {"missing_tag": 2}),
+        (")S ) (", "a", "(XX a)", {"missing_tag": 1, "unmatched_closing": 1, "malformed_token": 2}),
+        # tags
+        ("junk </s> ", "a b", "(junk a) (</s> b)", {}),
+        ("(S , . )S", "a 1.", "(S (XX a) (XX 1.))", {"changed_tag": 2}),
+        ("(S XX XX )S", "a ,", "(S (XX a) (, ,))", {"changed_tag": 1}),
+        # punctuation tells where a tag is missing or too many
+        ("(S (NP XX )NP , XX , (VP XX", "Our cat , alas , left",
+         "(S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left)))", {"missing_tag": 1, "closed_at_end": 2}),
+        ("(S (NP XX XX )NP , XX (ADVP XX )ADVP , (VP XX )VP . )S", "Our cat , alas , left .",
+         "(S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left)) (. .))",
+         {"surplus_tag": 1, "empty_constituent": 1}),
+        ("(S (NP XX )NP , XX , (VP XX XX )VP . )S", "Our cat , alas , left .",
+         "(S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left)) (. .))", {"missing_tag": 1, "surplus_tag": 1}),
+        ("(S (INTJ XX )INTJ (VP XX )VP . )S", "Well , go !", "(S (INTJ (XX Well) (, ,)) (VP (XX go)) (. !))",
+         {"missing_tag": 1}),
+        ("(S (NP (NX , XX )NX )NP )S", "Oh , cat", "(S (NP (NX (XX Oh) (, ,) (XX cat))))", {"missing_tag": 1}),
+        # so does a constituent without tags
+        ("(S (NP (A )A )NP (VP XX XX )VP . )S", "He sat up .", "(S (NP (A (XX He))) (VP (XX sat) (XX up)) (. .))",
+         {"missing_tag": 1}),
+        ("(S XX (VP )VP )S", "a b c", "(S (XX a) (VP (XX b) (XX c)))", {"missing_tag": 2}),
+        # nothing tells: the middle, but the end where the sequence is cut off
+        ("(A XX )A (B XX )B (C XX )C (D XX )D", "a b c d e", "(A (XX a)) (B (XX b) (XX c)) (C (XX d)) (D (XX e))",
+         {"missing_tag": 1}),
+        ("(A XX )A (B XX )B (C XX )C (D XX )D (E XX )E", "a b c d", "(A (XX a)) (B (XX b)) (D (XX c)) (E (XX d))",
+         {"surplus_tag": 1, "empty_constituent": 1}),
+        ("(A XX )A (B XX )B (C XX", "a b c d e", "(A (XX a)) (B (XX b)) (C (XX c) (XX d) (XX e))",
+         {"missing_tag": 2, "closed_at_end": 1}),
+        # wrong tags that nothing else explains
+        ("(S (NP XX , )NP (VP XX )VP )S", "a b c", "(S (NP (XX a) (XX b)) (VP (XX c)))", {"changed_tag": 1}),
+        ("(S (NP - XX XX )NP : )S", "- 1 - -", "(S (NP (- -) (XX 1) (XX -)) (: -))", {}),
+    ],
+)  # fmt: skip
+def test_restore_by_example(text, words, tree, repairs):
+    restored = TAGS.read(text, words.split())
+    assert format_tree(restored.tree) == f"(TOP {tree})"
+    assert dict(restored.repairs) == repairs
+
+
+def test_alignment_costs_what_the_edit_distance_is():
+    rng = random.Random(4)
+    for _ in range(500):
+        tags = rng.choices(["XX", "XX", ",", "."], k=rng.randint(1, 9))
+        words = rng.choices(["a", "b", ",", "!"], k=rng.randint(1, 9))
+        distances = list(range(len(words) + 1))  # from the tags so far to the words up to each place
+        for tag in tags:
+            previous, distances = distances, [distances[0] + 1]
+            for i, word in enumerate(words):
+                pair = previous[i] + (fitting_tag(word, tag) != tag)
+                distances.append(min(pair, previous[i + 1] + 1, distances[i] + 1))
+        assert sum(TAGS.read(" ".join(tags), words).repairs.values()) == distances[-1]
+
+
+def test_tags_are_no_evidence_where_they_are_not_to_be_changed():
+    restored = TAGS.read("(S (NP , )NP XX XX . )S", ["a", ",", "b", "!"], fit_tags=False)
+    assert format_tree(restored.tree) == "(TOP (S (NP (, a)) (XX ,) (XX b) (. !)))"
+    assert not restored.repairs
+
+
+@pytest.mark.parametrize(("missing", "least_f1"), [(True, 75), (False, 80)])  # 39 and 61 without an alignment
+def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
+    rng = random.Random(5)
+    gold = [tree for tree in read_trees(shared / "data" / "trees" / "gum.dev.trees") if len(tree.words()) > 5][:150]
+    predicted = []
+    for tree in gold:
+        tokens = NORMALISED.write(tree).split()
+        position = rng.choice([i for i, token in enumerate(tokens) if token[0] not in "()"])
+        tokens[position : position + 1] = [tokens[position]] * (0 if missing else 2)
+        predicted.append(TAGS.read(" ".join(tokens), tree.words()).tree)
+    score, _ = evalb(gold, predicted)
+    assert score.errors <= 2  # where the tag of a dash is lost, which is no punctuation by itself
+    assert score.f1 > least_f1
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "fitting"),
+    [
+        *((word, "XX", tag) for word, tag in [(",", ","), (".", "."), ("!", "."), ("?", "."), (":", ":"), (";", ":")]),
+        *((word, "NN", tag) for word, tag in [("--", ":"), ("...", ":"), ("—", ":"), ("…", ":")]),
+        *((word, "XX", tag) for word, tag in [("``", "``"), ("“", "``"), ("''", "''"), ("”", "''"), ('"', "''")]),
+        *((word, "XX", "XX") for word in ["-", "'", "’", "/", "$", "%", "[", "-LRB-", "cat", "1"]),  # not always
+        *((word, tag, tag) for word, tag in [("...", "."), ('"', "``"), ("'", "''"), ("-", ":"), (".", ",")]),
+        *(("--", tag, tag) for tag in ["SYM", "HYPH", "NFP"]),
+        ('"', "NNS", "NNS"),  # 5 "
+        *((word, ".", "XX") for word in ["Mr.", "3", "é", "-LRB-", "x", "三"]),
+        ("cat", "TOP", "XX"),
+        ("cat", "-NONE-", "XX"),
+        (",", "-NONE-", ","),
+        *((word, "-NONE-", "-NONE-") for word in ["*", "*T*-1", "0"]),
+    ],
+)
+def test_tags_that_fit_the_word(word, tag, fitting):
+    assert fitting_tag(word, tag) == fitting
+
+
+@pytest.mark.parametrize("function", [TAGS.read, T2T.read])
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], r"At least one word is required\. Received: none\. Leave empty sentences out"),
+        (["a", ""], r"A word must be text without white space\. Received: ''\. Split the sentence"),
+        (["a b"], r"Received: 'a b'"),
+        (["a\u00a0"], r"Received: 'a\\xa0'"),
+        ("a sentence", r"Received: ' '"),  # a string where a list belongs
+    ],
+)
+def test_words_that_cannot_be_in_a_tree(function, words, message):
+    with pytest.raises(ValueError, match=message):
+        function("XX", words)
+
+
+@pytest.mark.parametrize("trees_of", tree_files(*GUM))
+def test_round_trip_of_whole_files(tree_file):
+    for tree in read_trees(tree_file):
+        words = tree.words()
+        kept = TAGS.read(TAGS.write(tree), words)
+        assert kept.tree == tree
+        assert not kept.repairs
+        restored = TAGS.read(NORMALISED.write(tree), words)
+        assert restored.tree.words() == words
+        assert shape(restored.tree) == shape(tree)
+        # Only where the annotators gave a punctuation mark a rarer tag, which XX does not tell, is one changed.
+        assert restored.repairs.keys() <= {"changed_tag"}
+        assert restored.repairs["changed_tag"] == sum(
+            word in PUNCTUATION_WORDS and tag in SYMBOL_TAGS for word, tag in zip(words, tree.tags(), strict=True)
+        )
+
+
+def test_annotators_and_the_table_of_punctuation_marks_agree(shared):
+    pairs: Counter[tuple[str, str]] = Counter()
+    for name in GUM[:3]:
+        text = (shared / "data" / "trees" / f"{name}.trees").read_text(encoding="utf-8")
+        pairs.update(re.findall(r"\(([^\s()]+) ([^\s()]+)\)", text))
+    assert not [word for tag, word in pairs if tag in PUNCTUATION_TAGS and any(map(str.isalnum, word))]
+    other = {
+        (word, tag): n for (tag, word), n in pairs.items() if word in PUNCTUATION_WORDS and tag not in PUNCTUATION_TAGS
+    }
+    assert other == {("--", "HYPH"): 6, ("—", "SYM"): 1, ("?", "SYM"): 1, (":", "SYM"): 1, ('"', "NNS"): 1}
+    assert sum(n for (_, word), n in pairs.items() if word in PUNCTUATION_WORDS) > 27_000
+
+
+def random_tree(rng, labels=("S", "NP", "VP", "X"), tags=("NN", "XX", ",", "-LRB-", "X", "VB")):
+    """A tree under TOP with 1 to 8 words, and its chains of constituents over one child."""
+
+    def node(depth):
+        if depth == 0 or rng.random() < 0.4:
+            tag = rng.choice(tags)
+            return Tree(tag, ({",": ",", "-LRB-": "-LRB-"}.get(tag, rng.choice("abc")),))
+        children = [node(depth - 1) for _ in range(rng.choice([1, 1, 2, 3]))]
+        return Tree(rng.choice(labels), tuple(children))
+
+    return Tree("TOP", tuple(node(rng.randint(0, 6)) for _ in range(rng.choice([1, 1, 1, 2]))))
+
+
+def test_random_trees_survive():
+    rng = random.Random(1)
+    for _ in range(2000):
+        tree = random_tree(rng)
+        assert parse_tree(format_tree(tree)) == tree
+        restored = TAGS.read(TAGS.write(tree), tree.words())
+        assert restored.tree == tree
+        assert not restored.repairs
+        restored = TAGS.read(NORMALISED.write(tree), tree.words())
+        assert NORMALISED.write(restored.tree) == NORMALISED.write(tree)
+        assert not restored.repairs
+
+
+def spoilt(rng, text):
+    """A sequence with some tokens removed, doubled, replaced or glued together."""
+    tokens = text.split()
+    for _ in range(rng.randint(0, 3)):
+        position = rng.randrange(len(tokens) + 1)
+        junk = rng.choice(
+            ["(NP", ")NP", "(S", ")S", "XX", ",", "(", ")", "NN)S", "a(b", "()", "\0", "TOP", "é", "((NP"]
+        )
+        tokens[position : position + rng.randint(0, 2)] = [junk] * rng.randint(0, 2)
+    return " ".join(tokens)
+
+
+def test_any_sequence_gives_a_tree_over_the_words_and_repairs_tell_whether_it_was_one():
+    rng = random.Random(2)
+    well_formed = 0
+    for _ in range(5000):
+        tree = random_tree(rng)
+        words = rng.choice([tree.words(), random_tree(rng).words()])
+        text = spoilt(rng, TAGS.write(tree))
+        restored = TAGS.read(text, words)
+        assert restored.tree.words() == words
+        assert restored.tree.label == "TOP"
+        assert parse_tree(format_tree(restored.tree)) == restored.tree
+        assert all(count > 0 for count in restored.repairs.values())
+        assert (not restored.repairs) == (TAGS.write(restored.tree) == " ".join(text.split()))
+        again = TAGS.read(TAGS.write(restored.tree), words)
+        assert again.tree == restored.tree
+        assert not again.repairs
+        well_formed += not restored.repairs
+    assert 500 < well_formed < 4500  # both kinds were there
+
+
+def test_random_characters_never_fail():
+    rng = random.Random(3)
+    characters = "()(() \n\t\0/SNPX,.-é\u00a0\u2028\ufeff😀"
+    for _ in range(5000):
+        text = "".join(rng.choices(characters, k=rng.randint(0, 30)))
+        words = ["".join(rng.choices("(),.aX-é😀", k=rng.randint(1, 3))) for _ in range(rng.randint(1, 5))]
+        expected = [word.replace("(", "-LRB-").replace(")", "-RRB-") for word in words]
+        for restored in (TAGS.read(text, words), T2T.read(text, words)):
+            assert restored.tree.words() == expected
+            assert parse_tree(format_tree(restored.tree)) == restored.tree
+
+
+def test_depth_and_length_do_not_matter():
+    depth = 20_000
+    text = "(NP (VP " * depth + "NN " + ")VP )NP " * depth
+    restored = TAGS.read(text, ["a"])
+    assert TAGS.write(restored.tree) == text.strip()
+    assert not restored.repairs
+    assert TAGS.read("(S (NP " * depth + ")VP" * depth + ")S", ["a"]).repairs["unmatched_closing"] == depth
+    assert T2T.read(T2T.write(restored.tree), ["a"]).tree == restored.tree
+    assert TAGS.read("(S XX XX , )S " * 500, ["a", "b", ","]).repairs["surplus_tag"] == 1497
+
+
+def test_tensor2tensors_linearisation_of_seven_trees(fixtures):
+    examples = json.loads((fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8"))
+    assert len(examples) == 7
+    for example in examples:
+        tree = parse_tree(example["tree"])
+        assert (" ".join(tree.words()), T2T.write(tree)) == (example["words"], example["tags"])
+
+
+@pytest.mark.parametrize("trees_of", tree_files("gum_wikinews"))
+def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
+    small = fixtures / "tensor2tensor" / "linearised"
+    theirs = small if trees_of == "grammar" else tree_file.with_name("gum_wikinews.t2t")
+    words, tags = (
+        theirs.with_name(f"{theirs.name}.{kind}").read_text(encoding="utf-8").splitlines() for kind in ("words", "tags")
+    )
+    trees = list(read_trees(tree_file))
+    assert [" ".join(tree.words()) for tree in trees] == words
+    assert [T2T.write(tree) for tree in trees] == tags
+    for tree, sentence, labels in zip(trees, words, tags, strict=True):
+        restored = T2T.read(labels, sentence.split())
+        assert restored.tree == tree
+        assert not restored.repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tree", "repairs"),
+    [
+        ("S NP DT NN /NP VP VBD /VP . /S", "The cat sat .", "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))", {}),
+        ("NP DT NN /NP VP VBD /VP .", "The cat sat .", "(NP (DT The) (NN cat)) (VP (VBD sat)) (. .)", {}),
+        ("S NP-SBJ -NONE- /NP-SBJ VP VB /VP . /S", "* Go !", "(S (NP-SBJ (-NONE- *)) (VP (VB Go)) (. !))", {}),
+        ("NP NP NN /NP NP NP NN /NP /NP /NP", "a b", "(NP (NP (NN a)) (NP (NP (NN b))))", {}),
+        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),  # nothing says that NP is no tag
+        ("S NN /NP /S", "a", "(S (NN a))", {"unmatched_closing": 1}),
+        ("S NP NN /S /NP", "a", "(S (NP (NN a)))", {"closed_by_another": 1, "unmatched_closing": 1}),
+        ("S NN / (NN) /S", "a b", "(S (NN a) (NN b))", {"malformed_token": 2}),
+        ("", "a b", "(XX a) (XX b)", {"missing_tag": 2}),
+        ("S NP DT /NP , VP VBD /VP /S", "a b , c", "(S (NP (DT a) (XX b)) (, ,) (VP (VBD c)))", {"missing_tag": 1}),
+    ],
+)
+def test_tensor2tensors_sequences_restored(text, words, tree, repairs):
+    restored = T2T.read(text, words.split())
+    assert format_tree(restored.tree) == f"(TOP {tree})"
+    assert dict(restored.repairs) == repairs

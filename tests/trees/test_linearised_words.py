@@ -1,0 +1,92 @@
+"""Linearised trees that hold their words instead of tags, and what becomes of them again."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import tree_files
+
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Hypothesis
+from t2tlite.trees.evalb import evalb
+from t2tlite.trees.linearise import WORDS
+from t2tlite.trees.tree import format_tree, parse_tree, read_trees
+
+CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
+CAT_WORDS = ["The", "cat", "sat", "on", "the", "mat", "."]
+CAT_SEQUENCE = "(S (NP The cat )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S"
+
+
+def test_words_by_example():
+    assert WORDS.write(parse_tree(CAT)) == CAT_SEQUENCE
+
+
+def test_punctuation_is_written_as_its_tag():
+    tree = parse_tree("(TOP (S (`` so) (NN so) (: -) (HYPH -) (. ?)))")
+    assert WORDS.write(tree) == "(S `` so : - . )S"
+
+
+@pytest.mark.parametrize(
+    ("text", "tree", "repairs"),
+    [
+        (CAT_SEQUENCE, "(S (NP The cat) (VP sat (PP on (NP the mat))) .)", {}),
+        # a word left out joins the word before it, and the others stay where they are
+        (
+            "(S (NP The )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            "(S (NP The cat) (VP sat (PP on (NP the mat))) .)",
+            {"missing_tag": 1},
+        ),
+        # a word that is not there goes, and its constituent with it
+        (
+            "(S (NP The cat )NP (ADVP really )ADVP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            "(S (NP The cat) (VP sat (PP on (NP the mat))) .)",
+            {"surplus_tag": 1, "empty_constituent": 1},
+        ),
+        # a word misspelt is the word in its place
+        (
+            "(S (NP The cart )NP (VP sat (PP on (NP the mat )NP )PP )VP . )S",
+            "(S (NP The cat) (VP sat (PP on (NP the mat))) .)",
+            {"changed_word": 1},
+        ),
+    ],
+)
+def test_restore_by_example(text, tree, repairs):
+    restored = WORDS.read(text, CAT_WORDS)
+    assert format_tree(restored.tree).replace("(XX ", "(").replace("(. .)", ".") == format_words(tree)
+    assert restored.repairs == repairs
+    assert restored.misaligned == sum(repairs.values()) - repairs.get("empty_constituent", 0)
+
+
+def format_words(tree: str) -> str:
+    """`(NP The cat)` as `(TOP (NP (The) (cat)))`, as the restored trees are shown above."""
+    tokens = tree.replace(")", " )").split()
+    shown = [t if t[0] in "()." else f"({t})" for t in tokens]
+    return f"(TOP {' '.join(shown)})".replace(" )", ")")
+
+
+def test_words_get_the_normalised_tag():
+    restored = WORDS.read(CAT_SEQUENCE, CAT_WORDS)
+    assert restored.tree.tags() == ["XX"] * 6 + ["."]
+
+
+@pytest.mark.parametrize("trees_of", tree_files("gum.test"))
+def test_gold_sequences_keep_their_brackets(tree_file):
+    trees = list(read_trees(tree_file))[:300]
+    restored = [WORDS.read(WORDS.write(tree), tree.words()) for tree in trees]
+    score, _ = evalb(trees, [one.tree for one in restored])
+    assert (score.f1, score.errors, score.skipped) == (100.0, 0, 0)
+    assert not any(one.repairs for one in restored)
+
+
+def test_the_parse_that_fits_the_words_comes_first():
+    task = ParsingTask(WORDS)
+    sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
+    hypotheses = [Hypothesis(sequence, -float(place)) for place, sequence in enumerate(sequences)]
+
+    def chosen(wanted: int) -> list[float]:
+        """The places of the parses in the order of the hypotheses, negative, as their scores."""
+        return [parse.score for parse in task.choose(" ".join(CAT_WORDS), hypotheses, wanted)]
+
+    assert chosen(4) == [-2, -3, 0, -1]
+    assert chosen(1) == [-2]
+    assert chosen(3) == [-2, -3, 0]
+    assert [WORDS.read(sequence, CAT_WORDS).misaligned for sequence in sequences] == [5, 5, 0, 0]

@@ -1,0 +1,270 @@
+"""Bracketed trees: parsed, formatted, read from files of any layout, refused with file and line, and cleaned."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from conftest import tree_files
+
+from t2tlite.trees.tree import Tree, clean_label, clean_tree, format_tree, parse_tree, read_trees
+
+CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
+DEPTH = 20_000  # far beyond what Python can recurse
+
+# The first sentence of the treebank's README, laid out as its combined files are.
+COMBINED = """
+( (S 
+    (NP-SBJ 
+      (NP (NNP Pierre) (NNP Vinken) )
+      (, ,) 
+      (ADJP 
+\t(NP (CD 61) (NNS years) )
+        (JJ old) )
+      (, ,) )
+    (VP (MD will) 
+      (VP (VB join) 
+        (NP (DT the) (NN board) )
+        (PP-CLR (IN as) 
+          (NP (DT a) (JJ nonexecutive) (NN director) ))
+        (NP-TMP (NNP Nov.) (CD 29) )))
+    (. .) ))
+"""
+
+
+def test_a_tree_is_labels_over_words():
+    tree = parse_tree("(NP (DT The) (NN cat))")
+    assert tree == Tree("NP", (Tree("DT", ("The",)), Tree("NN", ("cat",))))
+    assert tree != Tree("NP", (Tree("DT", ("The",)), Tree("NN", ("dog",))))
+    assert tree != Tree("NX", tree.children)
+    assert tree != Tree("NP", tree.children[:1])
+    assert tree != "(NP (DT The) (NN cat))"
+    assert hash(tree) == hash(parse_tree(" ( NP(DT\tThe)\n( NN\u00a0cat ) ) "))
+    assert repr(tree) == "Tree('(NP (DT The) (NN cat))')"
+
+
+def test_words_and_tags():
+    tree = parse_tree(CAT)
+    assert tree.words() == ["The", "cat", "sat", "."]
+    assert tree.tags() == ["DT", "NN", "VBD", "."]
+    assert not tree.is_preterminal
+    assert [node.label for kind, node in tree.walk() if kind == "tag" and node.is_preterminal] == tree.tags()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CAT,
+        "( (S (NN a)))",  # the outermost bracket has no label
+        "(NN cat)",
+        "(TOP (-LRB- -LRB-) (NN 1\\/2) (SYM \\*) (-RRB- -RRB-) ('' '') (: --) (NN ü😀))",
+        "(S (S (S (NN a))) (NP (NP (NN b))))",
+    ],
+)
+def test_formatting_gives_the_text_back(text):
+    assert format_tree(parse_tree(text)) == text
+
+
+def test_the_layout_of_the_penn_treebank(tmp_path):
+    path = tmp_path / "wsj_0001.mrg"
+    path.write_text(COMBINED + COMBINED)
+    first, second = read_trees(path)
+    assert format_tree(first) == (
+        "( (S (NP-SBJ (NP (NNP Pierre) (NNP Vinken)) (, ,) (ADJP (NP (CD 61) (NNS years)) (JJ old)) (, ,)) "
+        "(VP (MD will) (VP (VB join) (NP (DT the) (NN board)) (PP-CLR (IN as) (NP (DT a) (JJ nonexecutive) "
+        "(NN director))) (NP-TMP (NNP Nov.) (CD 29)))) (. .)))"
+    )
+    assert second == first
+
+
+HEADER = b"*x*x*x*x*x*x*x*\n*x*  Copyright (C) of a treebank  *x*\n *x*x*x*x*x*\n\n"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"(NN a)\n(NN b)\n",
+        b"(NN a)\n(NN b)",
+        b"(NN a)(NN b)",
+        b"\n\n (NN\n a\n)   (\nNN b) \n\n",
+        b"(NN a)\r\n(NN b)\r\n",
+        b"\xef\xbb\xbf(NN a)\n(NN b)\n",
+        b"(NN\ta)\x0b(NN\x0cb)\n",
+        HEADER + b"(NN a)\n" + HEADER + b"(NN b)\n",
+    ],
+)
+@pytest.mark.parametrize("name", ["a.trees", "a.mrg.gz"])
+def test_layouts_that_are_read_alike(tmp_path, content, name):
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert [format_tree(tree) for tree in read_trees(path)] == ["(NN a)", "(NN b)"]
+
+
+def test_inside_a_tree_a_line_of_stars_is_text(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text("(NN\n*x*\n)\n")
+    assert [tree.words() for tree in read_trees(path)] == [["*x*"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        # file and line, what is required, what was received, what to do
+        (
+            "(NN a)\n(S (NN b)\n(NN c)\n",
+            r"a\.mrg, line 2: every bracket .*Received: .*1 open at the end\. Add the miss",
+        ),
+        ("(NN a)\n\n(S\n(NP (NN b)", r"a\.mrg, line 3: every bracket must be closed.* still has 2 open"),
+        ("(NN a)\n(NN b))\n", r"a\.mrg, line 2: every \) must close .*one too many, in '\(NN b\)\)'\. Remove it"),
+        (")", r"a\.mrg, line 1: every \) must close a bracket"),
+        ("(NN a)\ncat (NN b)", r"a\.mrg, line 2: text must lie inside brackets\. Received: 'cat' outside"),
+        ("(NN a) \ufeff(NN b)", r"a\.mrg, line 1: text must lie inside brackets\. Received: '\\ufeff' outside"),
+        ("(NN a)\n()\n", r"a\.mrg, line 2: a bracket holds a label and words .*Received: '\(\)'\. Remove it"),
+        ("( (S (NN a)\n ( )))", r"a\.mrg, line 2: a bracket holds a label"),
+        ("(S\n (NP) (NN a))", r"a\.mrg, line 2: a bracket holds a label .*Received: '\(NP\)'"),
+        ("(-LRB- ()", r"a\.mrg, line 1: a bracket holds .*a bracket that is itself a word is written -LRB-"),
+        ("(NP (DT the)\ncat)", r"a\.mrg, line 1: each word has a tag .*Received: '\(NP \(\.\.\.\) cat\)'\. Give the w"),
+        ("(NP the (NN cat))", r"a\.mrg, line 1: each word has a tag .*Received: '\(NP the \(\.\.\.\)\)'"),
+        ("\n(S (NN a b))", r"a\.mrg, line 2: each word has a tag and a bracket .*Received: '\(NN a b\)'"),
+        ("( (NN a) b)", r"a\.mrg, line 1: each word has a tag and a bracket"),
+        (
+            "(S (NN a)\n( (NN b)))",
+            r"a\.mrg, line 2: only the outermost bracket .* begins on line 1\. Add the label, or",
+        ),
+        (
+            "( (S (NN a))\n\n( (S (NN b)))",
+            r"a\.mrg, line 3: only the outermost .* begins on line 1\. Add .* or the \)",
+        ),
+        ("(NN a)\n(NN b\0)", r"a\.mrg, line 2: trees are text\. Received: a NUL character\. Is this"),
+        ("", r"a\.mrg: at least one tree is required\. Received: none in 0 lines\. Is this the right file"),
+        ("\n  \n*x*\n", r"a\.mrg: at least one tree is required\. Received: none in 3 lines"),
+    ],
+)
+def test_mistakes_in_a_file_are_named_with_their_line(tmp_path, content, message):
+    path = tmp_path / "a.mrg"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        list(read_trees(path))
+
+
+def test_a_file_that_is_not_utf_8(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_bytes(b"(NN a)\n(NN caf\xe9)\n")
+    with pytest.raises(ValueError, match=r"a\.mrg, line 2: text must be UTF-8\. Received: byte 0xe9"):
+        list(read_trees(path))
+
+
+def test_trees_before_a_mistake_are_still_given(tmp_path):
+    path = tmp_path / "a.mrg"
+    path.write_text("(NN a)\n(NN b c)\n")
+    assert format_tree(next(read_trees(path))) == "(NN a)"
+
+
+def test_a_missing_file_is_reported_at_once(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.mrg, which does not exist"):
+        read_trees(tmp_path / "none.mrg")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "(NN a) (NN b)",
+            r"Exactly one bracketed tree is required\. Received: 2 trees in '\(NN a\) \(NN b\)'\. Pass one",
+        ),
+        ("(S (NN a)", r"the text, line 1: every bracket must be closed"),
+        ("(S\n(NN a b))", r"the text, line 2: each word has a tag"),
+        ("", r"the text: at least one tree is required"),
+        ("(NN a)" * 40, r"40 trees in '.{77}\.\.\.'"),
+    ],
+)
+def test_parsing_needs_exactly_one_tree(text, message):
+    with pytest.raises(ValueError, match=message):
+        parse_tree(text)
+
+
+@pytest.mark.parametrize(
+    ("label", "category"),
+    [
+        ("NP-SBJ-1", "NP"),
+        ("NP=2", "NP"),
+        ("PP-LOC-PRD-TPC=1", "PP"),
+        ("ADVP|PRT", "ADVP"),
+        ("JJ|NN", "JJ"),
+        ("NP", "NP"),
+        ("PRP$", "PRP$"),
+        ("-LRB-", "-LRB-"),
+        ("-RRB-", "-RRB-"),
+        ("-NONE-", "-NONE-"),
+        ("-", "-"),
+        ("=", "="),
+        ("''", "''"),
+        (":", ":"),
+        ("#", "#"),
+    ],
+)
+def test_labels_without_function_tags(label, category):
+    assert clean_label(label) == category
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        (CAT, CAT),
+        ("(S (NP-SBJ-1 (-NONE- *)) (VP (VB Go)))", "(TOP (S (VP (VB Go))))"),
+        # a trace three brackets down takes them along
+        ("( (S (NN a) (SBAR (-NONE- 0) (S (NP (-NONE- *T*-1))))))", "(TOP (S (NN a)))"),
+        # it is known that: the bracket of the pronoun's own label stays
+        ("(S (NP-SBJ (NP (PRP It)) (S (-NONE- *EXP*-1))) (VP (VBZ is)))", "(TOP (S (NP (NP (PRP It))) (VP (VBZ is))))"),
+        ("(S (NP (NP (NN a))))", "(TOP (S (NP (NP (NN a)))))"),
+        ("(X (-LRB- -LRB-) (NN|JJ x) (-DFL- a))", "(TOP (X (-LRB- -LRB-) (NN x) (-DFL- a)))"),
+        ("(NN *T*-1)", "(TOP (NN *T*-1))"),  # it is the tag that makes a trace
+        # roots
+        ("( (S (NN a)))", "(TOP (S (NN a)))"),
+        ("(ROOT (S (NN a)))", "(TOP (S (NN a)))"),
+        ("(S1 (S (NN a)))", "(TOP (S (NN a)))"),
+        ("( (ROOT (TOP-2 (S (NN a)))))", "(TOP (S (NN a)))"),
+        ("(TOP (TOP (S (NN a))) (-NONE- *))", "(TOP (S (NN a)))"),
+        ("(S (NN a))", "(TOP (S (NN a)))"),
+        ("( (S (NN a)) (. .))", "(TOP (S (NN a)) (. .))"),
+        ("( (NN a))", "(TOP (NN a))"),
+        ("(NN a)", "(TOP (NN a))"),
+        ("(TOP a)", "(TOP (TOP a))"),
+    ],
+)  # fmt: skip
+def test_cleaning(text, cleaned):
+    tree = clean_tree(parse_tree(text))
+    assert format_tree(tree) == cleaned
+    assert clean_tree(tree) == tree
+
+
+@pytest.mark.parametrize("text", ["(-NONE- *)", "( (S (NP (-NONE- *)) (VP (-NONE- *?*))))"])
+def test_cleaning_traces_alone_leaves_nothing(text):
+    assert clean_tree(parse_tree(text)) is None
+
+
+@pytest.mark.parametrize("trees_of", tree_files("gum.train", "gum.dev", "gum.test", "gum_wikinews"))
+def test_clean_files_are_read_written_and_cleaned_without_a_change(tree_file):
+    lines = tree_file.read_text(encoding="utf-8").splitlines()
+    trees = list(read_trees(tree_file))
+    assert len(trees) >= 150
+    assert [format_tree(tree) for tree in trees] == lines
+    assert [clean_tree(tree) for tree in trees] == trees
+
+
+def test_cleaning_the_annotated_file_gives_the_clean_one(shared):
+    folder = shared / "data" / "trees"
+    cleaned = [clean_tree(tree) for tree in read_trees(folder / "gum_wikinews.raw.trees")]
+    assert len(cleaned) == 1832
+    assert cleaned == list(read_trees(folder / "gum_wikinews.trees"))
+
+
+def test_trees_of_any_depth():
+    text = "(TOP " + "(NP-X " * DEPTH + "(NN a) (-NONE- *)" + ")" * DEPTH + ")"
+    tree = parse_tree(text)
+    assert tree == parse_tree(text)
+    assert hash(tree) == hash(parse_tree(text))
+    assert format_tree(tree) == text
+    assert tree.words() == ["a", "*"]
+    assert tree.tags() == ["NN", "-NONE-"]
+    assert format_tree(clean_tree(tree)) == "(TOP " + "(NP " * DEPTH + "(NN a)" + ")" * DEPTH + ")"

@@ -1,0 +1,175 @@
+"""Learning a subword vocabulary: tensor2tensor's own files, a slow reference, clear errors."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+
+import pytest
+
+from t2tlite.vocabularies import subword_builder
+from t2tlite.vocabularies.subword_builder import build_subwords, count_tokens, learn_subtokens, learn_to_size
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
+
+SENTENCES = ["the cat sits on the mat", "die Katze sitzt auf der Matte", "größer als zuvor", "a cat, a mat"] * 20
+# The escape characters, those of the marks, and those of the sentences.
+CHARACTERS = set("\\_u;0123456789") | set("<pad><EOS>") | {c for sentence in SENTENCES for c in sentence}
+
+
+@pytest.fixture(scope="session")
+def corpus(fixtures):
+    return (fixtures / "tensor2tensor/subword_corpus.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+
+
+@pytest.mark.parametrize("target", [200, 1000])
+def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target):
+    build_subwords(iter(corpus), target, tmp_path / "v.subwords")
+
+    expected = fixtures / f"tensor2tensor/subword_built_{target}_None.subwords"
+    assert (tmp_path / "v.subwords").read_bytes() == expected.read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]  # no temporary file
+
+
+@pytest.mark.parametrize("min_count", [1, 3, 10, 50])
+def test_subtokens_are_tensor2tensors(fixtures, corpus, min_count):
+    built = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())["built"]
+
+    assert learn_subtokens(count_tokens(corpus), min_count) == built[f"min_count{min_count}"]["subtokens"]
+
+
+def test_multi30k_vocabulary_is_tensor2tensors(shared):
+    """The vocabulary of a model that tensor2tensor trained; its search ended at a minimum count of 140."""
+    name = "mt_prenorm/vocab.translate_ende_multi30k_small.2048.subwords"
+    expected = (shared / "t2t/checkpoints" / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    files = [shared / f"data/multi30k/train.{language}" for language in ("en", "de")]
+    lines = (line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n"))
+
+    assert [f"'{subtoken}'" for subtoken in learn_subtokens(count_tokens(lines), 140)] == expected
+
+
+def reference(counts, min_count):
+    """tensor2tensor's procedure, step by step, for tokens of small letters."""
+    alphabet = set("\\_u;0123456789<pad><EOS>") | {c for token in counts for c in token}
+    subtokens = set(alphabet)
+    for _ in range(4):
+        found = defaultdict(int)
+        for token, count in counts.items():
+            escaped, start = token + "_", 0
+            while start < len(escaped):
+                for end in range(start + 1, len(escaped) + 1):
+                    found[escaped[start:end]] += count
+                start = max(end for end in range(start + 1, len(escaped) + 1) if escaped[start:end] in subtokens)
+        taken = []
+        for candidate in sorted(found, key=len, reverse=True):
+            if len(candidate) > 1 and found[candidate] >= min_count:
+                taken.append((found[candidate], candidate))
+                for end in range(1, len(candidate)):
+                    found[candidate[:end]] -= found[candidate]
+        taken += [(found[character], character) for character in alphabet]
+        ordered = ["<pad>_", "<EOS>_", *(subtoken for _, subtoken in sorted(taken, reverse=True))]
+        subtokens = set(ordered)
+    return ordered
+
+
+def test_random_words_against_the_procedure_step_by_step():
+    draw = random.Random(1)
+    for min_count in (1, 2, 5, 20):
+        words = ["".join(draw.choices("aabcde", k=draw.randint(1, 9))) for _ in range(150)]
+        counts = Counter(draw.choices(words, k=400))
+
+        assert learn_subtokens(counts, min_count) == reference(counts, min_count)
+
+
+def sizes(monkeypatch, size_of):
+    """Replaces learning by a formula for the size; returns the minimum counts tried, in order."""
+    tried = []
+
+    def learn(counts, min_count):
+        tried.append(min_count)
+        return [str(min_count)] * size_of(min_count)
+
+    monkeypatch.setattr(subword_builder, "learn_subtokens", learn)
+    return tried
+
+
+def test_search_bisects_the_minimum_count(monkeypatch):
+    tried = sizes(monkeypatch, lambda min_count: 1000 // min_count)
+
+    assert learn_to_size({}, 100)[0] == "10"
+    assert tried == [500, 250, 125, 62, 31, 15, 7, 11, 9, 10]
+
+
+def test_search_ends_within_one_percent(monkeypatch):
+    tried = sizes(monkeypatch, lambda min_count: 1009 if min_count == 250 else 500)
+    assert len(learn_to_size({}, 1000)) == 1009
+    assert tried == [500, 250]
+
+    tried = sizes(monkeypatch, lambda min_count: 1010 if min_count == 250 else 500)  # 1 % is not within
+    assert len(learn_to_size({}, 1000)) == 1010
+    assert tried[:3] == [500, 250, 375]
+
+
+def test_search_ends_at_the_smallest_count(monkeypatch):
+    tried = sizes(monkeypatch, lambda min_count: 10)
+
+    assert len(learn_to_size({}, 100)) == 10
+    assert tried == [500, 250, 125, 62, 31, 15, 7, 3, 1]
+
+
+def test_the_first_of_two_equally_near_is_taken(monkeypatch):
+    sizes(monkeypatch, lambda min_count: {500: 90, 250: 110}.get(min_count, 1000))
+
+    assert learn_to_size({}, 100)[0] == "500"
+
+
+def test_what_is_built_can_be_used(tmp_path):
+    build_subwords(SENTENCES, 120, tmp_path / "v.subwords")
+    encoder = SubwordEncoder(tmp_path / "v.subwords")
+
+    assert encoder.pieces([0, 1]) == ["<pad>_", "<EOS>_"]
+    assert set(encoder.pieces(range(encoder.vocab_size))) >= CHARACTERS
+    assert [encoder.decode(ids) for ids in encoder.encode_batch(SENTENCES)] == SENTENCES
+
+
+def test_line_breaks_in_text(tmp_path):
+    """No line of the file can hold them, so they are spelt as numbers."""
+    text = ["a\nb", "a\rb\r\n", "'", '"', "\x85\u2028", " ", "a_b\\"]
+    build_subwords(text * 9, 60, tmp_path / "v.subwords")
+    encoder = SubwordEncoder(tmp_path / "v.subwords")
+
+    assert encoder.vocab_size == (tmp_path / "v.subwords").read_bytes().count(b"\n")
+    assert len(set(encoder.pieces(range(encoder.vocab_size)))) == encoder.vocab_size
+    assert [encoder.decode(ids) for ids in encoder.encode_batch(text)] == text
+    assert encoder.pieces(encoder.encode("\n"))[0].startswith("\\1")
+
+
+@pytest.mark.parametrize("sentences", [[], ["", ""]])
+def test_no_text(tmp_path, sentences):
+    with pytest.raises(ValueError, match=r"needs text to learn from\. Received: no text"):
+        build_subwords(sentences, 300, tmp_path / "v.subwords")
+
+
+def test_target_too_small_names_the_smallest(tmp_path):
+    smallest = len(CHARACTERS) + 2
+
+    with pytest.raises(ValueError, match=rf"at least {smallest} for this text.*Received: {smallest - 1}\..*about that"):
+        build_subwords(SENTENCES, smallest - 1, tmp_path / "v.subwords")
+    assert list(tmp_path.iterdir()) == []
+
+    build_subwords(SENTENCES, smallest, tmp_path / "v.subwords")
+    assert SubwordEncoder(tmp_path / "v.subwords").vocab_size >= smallest
+
+
+def test_lone_surrogate(tmp_path):
+    with pytest.raises(ValueError, match="lone surrogates"):
+        build_subwords(["fine", "not \ud800"], 300, tmp_path / "v.subwords")
+
+
+def test_failure_keeps_an_earlier_file(tmp_path):
+    (tmp_path / "v.subwords").write_bytes(b"earlier")
+
+    with pytest.raises(ValueError, match="at least"):
+        build_subwords(SENTENCES, 10, tmp_path / "v.subwords")
+
+    assert (tmp_path / "v.subwords").read_bytes() == b"earlier"

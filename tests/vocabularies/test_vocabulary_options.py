@@ -1,0 +1,180 @@
+"""Data made with a given vocabulary, with one for each language, or with one of tensor2tensor's kind."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tensor2tensor_checkpoint import write_vocabulary
+from tiny_task import TinyTask, contents, sentences
+
+from t2tlite.bin import t2t_datagen
+from t2tlite.data import encode_shards
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
+from t2tlite.data.manifest import Manifest, RunManifest
+from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoder
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+from t2tlite.vocabularies.subword_builder import build_subwords
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
+
+
+@pytest.fixture
+def vocabularies(tmp_path):
+    """A subword vocabulary and a SentencePiece one."""
+    text = [side for pair in sentences(100, 9) for side in pair]
+    build_subwords(text, 80, tmp_path / "given.subwords")
+    train_sentencepiece(text, 320, tmp_path / "given.model")
+    return str(tmp_path / "given.subwords"), str(tmp_path / "given.model")
+
+
+def ids(store):
+    """The source and the target of each pair, without padding."""
+    rows = np.arange(len(store))
+    sides = store.sources(rows, store.source_lengths.max()), store.targets(rows, store.target_lengths.max())
+    return [tuple(row[row != 0].tolist() for row in pair) for pair in zip(*sides, strict=True)]
+
+
+def decoded(data, split):
+    pairs = ids(data.store(split))
+    return [(data.source_encoder.decode(source), data.target_encoder.decode(target)) for source, target in pairs]
+
+
+def test_subwords_are_learned(tmp_path):
+    problem = TinyTask(vocab_type="subwords", vocab_size=90)
+    made = generate(problem, tmp_path / "data", num_processes=1)
+    data = made.dataset
+    assert isinstance(data.source_encoder, SubwordEncoder)
+    assert data.source_encoder is data.target_encoder
+    entry = data.manifest.vocabulary
+    assert (entry.file, entry.type, entry.size) == (
+        "vocab.subwords",
+        "subwords",
+        data.source_encoder.vocab_size,
+    )
+    assert 80 <= entry.size <= 100
+    build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
+    assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
+    assert decoded(data, "train") == list(problem.train)
+    assert f"vocabulary  {entry.size} pieces" in str(made)
+
+
+def test_a_given_vocabulary(tmp_path, vocabularies):
+    for given in vocabularies:
+        folder = tmp_path / given[-5:]
+        data = generate(TinyTask(vocab_file=(given,)), folder, num_processes=1).dataset
+        (path,) = data.folder.glob("vocab*")
+        assert path.name == f"vocab.{given.rpartition('.')[2]}"
+        assert path.read_bytes() == Path(given).read_bytes()
+        assert decoded(data, "dev") == list(TinyTask().dev)
+        assert ids(data.store("dev"))[0][0] == [*open_encoder(given).encode(TinyTask().dev[0][0]), 1]
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
+    made = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
+    names = sorted(path.name for path in made.dataset.folder.glob("vocab*"))
+    assert names == ["vocab.source.subwords", "vocab.target.model"]
+    sizes = [open_encoder(path).vocab_size for path in vocabularies]
+    assert f"vocabulary  {sizes[0]} and {sizes[1]} pieces" in str(made)
+    assert decoded(made.dataset, "train") == list(TinyTask().train)
+    backwards = open_dataset(tmp_path / "data", "tiny_task_rev")
+    assert [encoder.vocab_size for encoder in backwards.encoders] == sizes[::-1]
+    assert decoded(backwards, "test") == [pair[::-1] for pair in TinyTask().test]
+
+
+def test_what_was_made_is_found_again_by_the_vocabularies_content(tmp_path, vocabularies):
+    before = generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
+    files = contents(before.dataset.folder)
+    copy = shutil.copy(vocabularies[0], tmp_path / "elsewhere.subwords")
+    assert generate(TinyTask(vocab_file=(copy,)), tmp_path / "data", num_processes=1).already_there
+    with pytest.raises(ValueError, match=r"already holds complete data made from something else: vocab_file was"):
+        generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1)
+    assert contents(before.dataset.folder) == files
+
+
+def test_data_of_before_there_were_these_options_is_complete(tmp_path):
+    made = generate(TinyTask(), tmp_path, num_processes=1)
+    path = made.dataset.folder / "manifest.json"
+    text = path.read_text()
+    old = text.replace('  "vocab_type": "sentencepiece",\n', "").replace('  "vocab_file": [],\n', "")
+    assert len(text) - len(old) == 53
+    path.write_text(old)
+    assert generate(TinyTask(), tmp_path, num_processes=1).already_there
+    with pytest.raises(ValueError, match=r"vocab_type was sentencepiece, now subwords"):
+        generate(TinyTask(vocab_type="subwords"), tmp_path, num_processes=1)
+
+
+def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabularies, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards, "shard_entry", stop)
+        with pytest.raises(KeyboardInterrupt):
+            generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
+    data = generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1).dataset
+    assert decoded(data, "train") == list(TinyTask().train)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"vocab_type": "words"},
+            ValueError,
+            r"vocab_type must be one of sentencepiece, subwords\. Received: 'words'\.",
+        ),
+        ({"vocab_file": "one.model"}, ValueError, r"vocab_file must be one vocabulary for source and target, or one"),
+        ({"vocab_file": ("a", "b", "c")}, ValueError, r"or one for each\. Received: \('a', 'b', 'c'\)\."),
+        ({"vocab_file": ("gone.model",)}, FileNotFoundError, r"The vocabulary must be a file\. Received: gone\.model"),
+        ({"vocab_file": ("vocab.txt",)}, ValueError, r"must end in \.model .* or \.subwords .* Received: vocab\.txt\."),
+        ({"vocab_type": "subwords", "vocab_size": 10}, ValueError, r"target_size must be at least \d+ for this text"),
+    ],
+)
+def test_bad_options(tmp_path, options, error, message):
+    with pytest.raises(error, match=message):
+        generate(TinyTask(**options), tmp_path / "data", num_processes=1)
+    assert not (tmp_path / "data" / "tiny_task" / "manifest.json").exists()
+
+
+def test_the_command(tmp_path, capsys):
+    """Words that the vocabulary has are one id each; the flags are those of t2t-datagen."""
+    vocabulary = write_vocabulary(tmp_path / "ende.subwords", 40)
+    for name in ("train", "dev"):
+        (tmp_path / f"{name}.en").write_text("word3 word4\nword5\n")
+        (tmp_path / f"{name}.de").write_text("word6\nword7 word8\n")
+    files = [
+        f"--{s}_{side}={tmp_path}/{s}.{e}" for s in ("train", "dev") for side, e in (("source", "en"), ("target", "de"))
+    ]
+    flags = ["--problem=parallel_text", f"--data_dir={tmp_path}/data", "--num_processes=1", *files]
+    assert t2t_datagen.main([*flags, f"--vocab_file={vocabulary}"]) == 0
+    found = ids(open_dataset(tmp_path / "data").store("train"))
+    assert found == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
+    assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
+    assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
+
+
+def run_manifest(source: str, target: str | None = None, reverse: bool = False) -> RunManifest:
+    """The manifest of a run whose vocabularies have these hashes."""
+    entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
+    data = Manifest(
+        format=1, problem="p", decode_defaults={}, vocabulary=entries[0], target_vocabulary=entries[1], splits={}
+    )
+    return RunManifest.of(data, reverse, Path("data"))
+
+
+def test_same_vocabularies():
+    """By content; a manifest without a target's vocabulary has the source's for both."""
+    shared, both = run_manifest("a"), run_manifest("a", "b")
+    assert shared.same_vocabularies(run_manifest("a", reverse=True))
+    assert shared.same_vocabularies(run_manifest("a", "a"))
+    assert not shared.same_vocabularies(both)
+    assert both.same_vocabularies(run_manifest("a", "b"))
+    assert not both.same_vocabularies(run_manifest("a", "b", reverse=True))
+    assert both.same_vocabularies(run_manifest("b", "a", reverse=True))
+    assert both.vocabulary_sha256 == "a+b"
+    assert shared.vocabulary_sha256 == "a"
