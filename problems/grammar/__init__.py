@@ -9,7 +9,7 @@ First `sampler.py` draws what the sentence says, from the words of `lexicon.txt`
     its object   [determiner] a, apple | Apfel | pomme
     its subject  [person] name, Paul
 
-The result is a clause of `structure.py`, which each language then says by itself:
+The result is a clause of `structure.py`, which each language then realises by itself:
 
     Clause(buy, PRESENT, subject=Paul, object=Nominal("a", apple), negation="not")
     english.py   "does" before "not", whose tree spells: Paul does not buy an apple.
@@ -43,7 +43,7 @@ MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 
 @dataclasses.dataclass(frozen=True)
 class GrammarSentence:
-    """A clause as a sentence; each language is worked out when it is asked for."""
+    """A clause as a sentence; each language is realised when it is asked for."""
 
     clause: Clause
 

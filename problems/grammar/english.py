@@ -1,4 +1,4 @@
-"""Says a clause in English, as a constituency tree in the Penn Treebank's brackets.
+"""Realises a clause in English, as a constituency tree in the Penn Treebank's brackets.
 
 Every function returns trees as text, `(NP (DT the) (NN dog))`; the sentence is what their leaves spell.
 """

@@ -1,4 +1,4 @@
-"""Says a clause in French.
+"""Realises a clause in French.
 
 Words are put in order with full forms (je, que, le), which lose their vowel before another one; articles do so, and
 contract with "à" and "de", as soon as the noun phrase is built.
@@ -49,17 +49,14 @@ def _adjunct(clause: Clause) -> str:
 
 
 def _predication(clause: Clause, subject: Phrase, antecedent: Phrase | None = None) -> str:
-    """The verb, which agrees with the subject, and all that follows it.
-
-    A participle after "have" agrees with a direct object before it: a pronoun, what "which" asks for, or the
-    antecedent of a relative clause.
-    """
+    """The verb, which agrees with the subject, and all that follows it; `antecedent` is a relative clause's object."""
     verb, person, clitic, rest = clause.verb.french, subject.person, _clitic(clause), ""
     if clause.modal:
         finite, rest, clitic = clause.modal.french.finite(PRESENT, person), joined(clitic, verb.infinitive), ""
     elif clause.tense == FUTURE:
         finite = verb.future + _FUTURE_ENDINGS[person]
     elif clause.tense == PAST and not verb.past:
+        # After "have" the participle agrees with a direct object that stands before it.
         before = clause.object if clause.question == "which" or isinstance(clause.object, Pronoun) else antecedent
         agrees_with = subject if verb.perfect == "be" else None if verb.preposition else before
         finite, rest = (BE if verb.perfect == "be" else HAVE).french.finite(PRESENT, person), verb.participle

@@ -1,4 +1,4 @@
-"""Says a clause in German.
+"""Realises a clause in German.
 
 A clause is built in fields: what stands before the finite verb, the finite verb, the middle, the rest of the verb
 (particle, participle, infinitive), and what follows it (clauses). In a subordinate clause the finite verb goes last.

@@ -97,12 +97,13 @@ def read_tables(name: str) -> dict[str, list[list[str]]]:
 
 def _forms(columns: Sequence[str], count: int = 1) -> list[tuple[str, ...]]:
     """The forms in each column, `count` times the same if there is one."""
-    forms = [tuple(form.strip("-").replace("_", " ") for form in column.split()) for column in columns]
+    forms = [tuple("" if f == "-" else f.replace("_", " ") for f in column.split()) for column in columns]
     return [column * (count if len(column) == 1 else 1) for column in forms]
 
 
 def _name(cls: type[N], label: str, *columns: str) -> N:
-    return cls(label, *_forms(columns, 4), person=int(label[0]), plural="plural" in label, feminine="feminine" in label)
+    english, german, french = _forms(columns, 4)
+    return cls(label, english, german, french, int(label[0]), "plural" in label, "feminine" in label)
 
 
 def _conjugation(column: str, names: str) -> Conjugation:
@@ -145,6 +146,8 @@ def determiner(label: str) -> Word:
 _TABLES = read_tables("lexicon.txt")
 ADJECTIVES = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["adjectives"])
 NOUNS = tuple(Word(label, *_forms(columns)) for label, *columns in _TABLES["nouns"])
+NOUNS_OF = {kind: suiting(NOUNS, letters) for kind, letters in _TABLES["kinds"]}
+ADJECTIVES_OF = {noun: suiting(ADJECTIVES, noun.label) for noun in NOUNS}
 DETERMINERS = {row[0]: Word(row[0], *_forms(row[1:], 6)) for row in _TABLES["determiners"] + _TABLES["numbers"]}
 PEOPLE, CITIES = (tuple(_name(Name, *row) for row in _TABLES[section]) for section in ("people", "cities"))
 *PRONOUNS, GAP = (_name(Pronoun, *row) for row in _TABLES["pronouns"])  # I, he, she, we, they; GAP: not said
@@ -155,7 +158,7 @@ CONJUNCTIONS = _expressions("conjunctions")
 QUESTIONS = _expressions("questions")
 ADVERBS = _expressions("adverbs")
 NOTHING = ADVERBS[""]
-# By what goes with the verb: transitive, motion, modal, ...
+# By section: transitive, motion, modal, ...
 VERBS = {
     section.removesuffix(" verbs"): tuple(_verb(*row) for row in rows)
     for section, rows in _TABLES.items()
@@ -164,7 +167,7 @@ VERBS = {
 BE, HAVE, DO = VERBS["auxiliary"]
 CAN, MUST, WANT = VERBS["modal"]
 _FILLERS = {
-    "number": [(two.english[1], two.german[0], two.french[0]) for two in (DETERMINERS[str(n)] for n in range(2, 11))],
+    "number": [[w.english[1], w.german[0], w.french[0]] for w in (determiner(str(number)) for number in range(2, 11))],
     "unit": [texts for _, *texts in _TABLES["units"]],
     "weekday": [texts for _, *texts in _TABLES["weekdays"]],
     "year": [[str(year)] * 3 for year in range(1950, 2026)],

@@ -13,21 +13,19 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from t2tlite.problems.grammar import lexicon
-from t2tlite.problems.grammar.lexicon import CAN, MUST, NOUNS, PAST, PEOPLE, PRESENT, VERBS, WANT, Verb, Word, suiting
+from t2tlite.problems.grammar.lexicon import CAN, MUST, NOUNS_OF, PAST, PEOPLE, PRESENT, VERBS, WANT, Verb, Word
 from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Phrase, Place
 
 T = TypeVar("T")
 
-ADJECTIVES_OF = {noun: suiting(lexicon.ADJECTIVES, noun.label) for noun in NOUNS}
-NOUNS_OF = {kinds: suiting(NOUNS, kinds) for kinds in ("p", "a", "rtdof", "l", "g", "i", "v", "s")}
-MASS_NOUNS = suiting(NOUNS, "eq")
+PERSONS = NOUNS_OF["person"]
 SPEAKERS = (0, 2)  # the persons of I and we
 
 
 def _limits(rows: list[list[str]]) -> list[tuple[float, str, str]]:
     """A table of probabilities.txt: a value is drawn by a random number below its limit, on its condition."""
     sums = list(itertools.accumulate(int(row[0]) for row in rows))
-    return [(limit / sums[-1], *(*row[1:], "")[:2]) for limit, row in zip(sums, rows, strict=True)]
+    return [(limit / sums[-1], row[1], "".join(row[2:])) for limit, row in zip(sums, rows, strict=True)]
 
 
 TABLES = {name: _limits(rows) for name, rows in lexicon.read_tables("probabilities.txt").items()}
@@ -78,7 +76,7 @@ class Sampler:
         negation = self.draw("negation")
         clause = self.event(tense, negation if negatable else "", heavy)
         if "animals" in clause.verb.traits and self.random() < 0.25:
-            clause.subject = self.nominal(NOUNS_OF["a"], counted=False)
+            clause.subject = self.nominal(NOUNS_OF["animal"], counted=False)
         else:
             clause.subject = self.subject_of(clause, heavy=heavy, counted=not clause.negation)
         if negatable and tense == PRESENT and negation != "never" and self.random() < 0.3:
@@ -91,13 +89,13 @@ class Sampler:
     def copula(self, tense: str, heavy: bool, negatable: bool) -> Clause:
         """A clause with "be": someone or something is tired, very old, older than something else."""
         clause, nouns = Clause(lexicon.BE, tense), NOUNS_OF[self.draw("copula subject")]
-        if nouns is NOUNS_OF["p"]:
-            clause.subject, adjectives = self.person(counted=False), suiting(lexicon.ADJECTIVES, "p")
+        if nouns is PERSONS:
+            clause.subject, adjectives = self.person(counted=False), lexicon.suiting(lexicon.ADJECTIVES, "p")
         else:
             clause.subject = thing = self.nominal(nouns, counted=False)
-            adjectives = ADJECTIVES_OF[thing.noun]
-            if heavy and self.random() < 0.25 and suiting([thing.noun], "rdf"):
-                thing.place = self.place("support", "s")
+            adjectives = lexicon.ADJECTIVES_OF[thing.noun]
+            if heavy and self.random() < 0.25 and thing.noun in NOUNS_OF["lying"]:
+                thing.place = self.place("on or under", "support")
             elif heavy and thing.determiner in ("the", "a", "this") and self.random() < 0.5:
                 self.add_relative(thing)
         if isinstance(clause.subject, Nominal):
@@ -105,7 +103,7 @@ class Sampler:
         clause.adjective = adjective = self.choice(adjectives)
         kind = self.draw("predicate", comparable=bool(adjective.english[1]), negatable=negatable)
         if kind == "than":
-            others = [noun for noun in nouns if adjective in ADJECTIVES_OF[noun]]
+            others = [noun for noun in nouns if adjective in lexicon.ADJECTIVES_OF[noun]]
             clause.than = self.nominal(others, counted=False, indefinite=False)
             clause.than.adjective = None
         elif kind == "not":
@@ -128,13 +126,13 @@ class Sampler:
             clause = self.event(tense)
         else:
             clause = Clause(self.choice(VERBS["transitive"]), tense, self.person())
-            nouns = [noun for noun in clause.verb.objects if noun not in MASS_NOUNS]
+            nouns = [noun for noun in clause.verb.objects if noun not in NOUNS_OF["mass"]]
             if kind == "which" and nouns:
                 clause.object = Nominal("which", self.choice(nouns), plural=self.random() < 0.2)
                 self.add_adjective(clause.object)
             else:
                 kind = "what"
-                if clause.verb.english.preposition or suiting(clause.verb.objects, "p"):
+                if clause.verb.english.preposition or set(clause.verb.objects) & set(PERSONS):
                     clause.verb = self.choice([verb for verb in VERBS["transitive"] if "what" in verb.traits])
         clause.question = kind
         return clause
@@ -163,8 +161,8 @@ class Sampler:
 
     def with_infinitive(self) -> Clause:
         """Someone tries, begins, decides, forgets to do something."""
-        clause = Clause(self.choice(VERBS["control"]), self.choice((PRESENT, PAST)), infinitive=self.event(PRESENT))
-        clause.subject = self.subject_of(clause.infinitive)
+        verb, tense, infinitive = self.choice(VERBS["control"]), self.choice((PRESENT, PAST)), self.event(PRESENT)
+        clause = Clause(verb, tense, self.subject_of(infinitive), infinitive=infinitive)
         clause.fronted = self.random() < 0.3
         if clause.fronted:
             self.add_time(clause)
@@ -181,16 +179,17 @@ class Sampler:
             clause.recipient = self.person(pairs=False, counted=not negated, indefinite=not negated)
         elif kind == "motion":
             infinitive = clause.verb.english.infinitive
-            clause.goal = self.place("goal", "i", come=infinitive == "come", not_run=infinitive != "run")
+            clause.goal = self.place("goal", "inside", come=infinitive == "come", not_run=infinitive != "run")
         elif kind == "locative":
-            clause.goal = self.place("inside", "v")
+            clause.goal = self.place("in", "dwelling")
         return clause
 
     def object_of(self, verb: Verb, negated: bool, heavy: bool) -> Phrase:
         """Whom or what one sees, buys, calls, ..."""
         prepositional = bool(verb.german.preposition or verb.french.preposition)
         indefinite = not (negated and prepositional)
-        if "p" in verb.objects[0].label and self.random() < (0.8 if suiting(verb.objects[-1:], "pa") else 0.2):
+        animate = PERSONS + NOUNS_OF["animal"]
+        if verb.objects[0] in PERSONS and self.random() < (0.8 if verb.objects[-1] in animate else 0.2):
             pairs = not (negated or prepositional)
             return self.person(pairs, heavy, counted=not negated, indefinite=indefinite)
         bare = "bare" in verb.traits
@@ -210,25 +209,26 @@ class Sampler:
         if kind == "pronoun":
             return self.choice(lexicon.PRONOUNS)
         if kind == "pair":
-            first = self.choice(PEOPLE) if self.random() < 0.5 else self.plain(NOUNS_OF["p"])
-            return Pair(first, self.plain(NOUNS_OF["p"]))
-        return self.nominal(NOUNS_OF["p"], heavy, **allowed)
+            first = self.choice(PEOPLE) if self.random() < 0.5 else self.plain(PERSONS)
+            return Pair(first, self.plain(PERSONS))
+        return self.nominal(PERSONS, heavy, **allowed)
 
     def nominal(self, nouns: Sequence[Word], heavy: bool = False, **allowed: bool) -> Nominal:
         """One of the nouns with a determiner and perhaps an adjective and, if `heavy`, a relative clause.
 
-        It is `allowed` to be `indefinite` (with "a") and `counted` (with a number, many, every) unless it is said that
-        it is not, and `bare` (without determiner, as in "buys apples") if it is said that it is.
+        By default it is `allowed` to be `indefinite` (with "a") and `counted` (with a number, many or every), but not
+        `bare` (without determiner, as in "buys apples").
         """
         noun = self.choice(nouns)
-        conditions = {"bare": False, "indefinite": True, "counted": True, "owned": "h" in noun.label, **allowed}
-        determiner, plurals = self.draw("mass determiner" if noun in MASS_NOUNS else "determiner", **conditions).split()
+        conditions = {"bare": False, "indefinite": True, "counted": True, "owned": noun in NOUNS_OF["owned"], **allowed}
+        table = "mass determiner" if noun in NOUNS_OF["mass"] else "determiner"
+        determiner, plurals = self.draw(table, **conditions).split()
         phrase = Nominal(determiner.strip("-"), noun)
         if determiner == "possessive":
             phrase.determiner = self.draw("possessive")
         phrase.plural = plurals == "100" or (plurals != "0" and self.random() < int(plurals) / 100)
         if determiner == "owner":
-            phrase.owner = self.choice(PEOPLE) if self.random() < 0.5 else Nominal("the", self.choice(NOUNS_OF["p"]))
+            phrase.owner = self.choice(PEOPLE) if self.random() < 0.5 else Nominal("the", self.choice(PERSONS))
         elif determiner == "number":
             first, count = (2, 98) if self.random() < 0.85 else (100, 900)
             phrase.determiner = str(first + int(count * self.random()))
@@ -240,17 +240,17 @@ class Sampler:
     def plain(self, nouns: Sequence[Word]) -> Nominal:
         """One of the nouns after the, my, his, her, our or their."""
         noun = self.choice(nouns)
-        return Nominal(self.draw("possessive") if "h" in noun.label and self.random() < 0.5 else "the", noun)
+        return Nominal(self.draw("possessive") if noun in NOUNS_OF["owned"] and self.random() < 0.5 else "the", noun)
 
     def add_adjective(self, phrase: Nominal) -> None:
         """Perhaps an adjective."""
-        if self.random() < 0.3 and ADJECTIVES_OF[phrase.noun]:
-            phrase.adjective = self.choice(ADJECTIVES_OF[phrase.noun])
+        if self.random() < 0.3 and lexicon.ADJECTIVES_OF[phrase.noun]:
+            phrase.adjective = self.choice(lexicon.ADJECTIVES_OF[phrase.noun])
 
     def add_relative(self, phrase: Nominal) -> None:
         """A relative clause that asks for its subject or for its object."""
         tense = PRESENT if self.random() < 0.4 else PAST
-        if "p" in phrase.noun.label and self.random() < 0.5:
+        if phrase.noun in PERSONS and self.random() < 0.5:
             phrase.relative = self.event(tense)
         elif verbs := [verb for verb in VERBS["transitive"] if phrase.noun in verb.objects]:
             subject = self.person(pairs=False, counted=False)
@@ -263,7 +263,7 @@ class Sampler:
         if preposition.endswith("city"):
             phrase = self.choice(lexicon.CITIES)
         elif preposition == "to":
-            phrase = self.plain(NOUNS_OF["g"])
+            phrase = self.plain(NOUNS_OF["goal"])
         else:
             phrase = self.nominal(NOUNS_OF[kind], counted=False)
         return Place(lexicon.PREPOSITIONS[preposition], phrase)
@@ -289,10 +289,8 @@ class Sampler:
         if heavy or fixed or self.random() >= 0.3:
             return
         kind = self.draw("place")
-        if kind == "inside":
-            clause.place = self.place("inside", "i")
-        elif kind == "location":
-            clause.place = self.place("location", "l")
+        if kind in ("in", "beside"):
+            clause.place = self.place(kind, "inside" if kind == "in" else "place")
         else:
             benefit = "benefit" in clause.verb.traits
             person = self.person(pairs=False, indefinite=benefit and not clause.negation)

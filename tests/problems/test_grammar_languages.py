@@ -2,6 +2,7 @@
 
 import pytest
 
+from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarSentence
 from t2tlite.problems.grammar.lexicon import (
     ADJECTIVES,
@@ -250,6 +251,12 @@ def test_tree_of_a_sentence():
         "(S (NP (NP (DT The) (NN book)) (SBAR (WHNP (WDT that)) (S (NP (PRP he)) (VP (VBD looked) (PP (IN for))))))"
         " (VP (VBZ is) (RB not) (ADJP (JJ old))) (. .))"
     )
+
+
+def test_worked_example_of_the_documentation():
+    sentence = GrammarSentence(clause("buy", PRESENT, PAUL, noun("apple", "a"), negation="not"))
+    for text in (sentence.tree, sentence.english, sentence.german, sentence.french):
+        assert text in (grammar.__doc__ or "")
 
 
 def test_numbers():
