@@ -147,9 +147,7 @@ def problem_flags() -> dict[str, Flag]:
 
 def _help(classes: list[type], option: str) -> str:
     """The help text of an option that problems have, which a class may have inherited."""
-    for cls in classes:
-        for base in cls.__mro__:
-            field = getattr(base, "__dataclass_fields__", {}).get(option)
-            if field is not None and "help" in field.metadata:
-                return field.metadata["help"]
-    return f"Explained in {classes[0].__module__}.{classes[0].__name__}."
+    bases = (base for cls in classes for base in cls.__mro__)
+    fields = filter(None, (getattr(base, "__dataclass_fields__", {}).get(option) for base in bases))
+    texts = (field.metadata["help"] for field in fields if "help" in field.metadata)
+    return next(texts, f"Explained in {classes[0].__module__}.{classes[0].__name__}.")
