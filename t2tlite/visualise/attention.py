@@ -1,15 +1,16 @@
 """The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
 
-The label of a position: the decoder reads its target shifted right by one, so at position t it reads piece t - 1
-(nothing at the first, shown as <start>) and predicts piece t. As a query, a decoder position is labelled with the
-piece that it predicts; as a key, with the piece that it read. So in cross-attention a row shows what the model attended
-to when it produced that piece, and in the decoder's self-attention no piece attends to itself.
+The decoder reads its target shifted right by one: at position t it reads piece t - 1 (nothing at the first, shown as
+<start>) and predicts piece t. As a query, the position is labelled with the piece that it predicts; as a key, with the
+piece that it read. So a row of cross-attention shows what the model attended to when it produced that piece, and in the
+decoder's self-attention no piece attends to itself.
 """
 
 # S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import re
@@ -154,7 +155,7 @@ def default_layer(attention: Attention, kind: str) -> int:
 
 
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
-    """The positions of a word's pieces; of its first occurrence if there are several.
+    """The positions of a word's pieces, counted from 0; of its first occurrence if there are several.
 
     Whole words are found first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece
     can be given as it is, such as `</s>`.
@@ -162,9 +163,6 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
     Args:
         pieces: of a sentence, with `▁` for spaces and `<0x0A>` for bytes.
         word: text without leading or trailing spaces, one word or several.
-
-    Returns:
-        Positions, counted from 0.
 
     Raises:
         ValueError: the sentence does not hold it.
@@ -187,18 +185,12 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
 
 
 def kinds_with(attention: Attention, word: str) -> list[str]:
-    """The kinds of attention in which a word is a query: source words in the encoder, target words in the decoder.
-
-    Raises:
-        ValueError: neither sentence holds it.
-    """
+    """The kinds in which a word is a query (source words: encoder); raises ValueError if neither sentence holds it."""
     found = []
     for kind in KINDS:
-        try:
+        with contextlib.suppress(ValueError):
             word_positions(attention.queries(kind), word)
-        except ValueError:
-            continue
-        found.append(kind)
+            found.append(kind)
     if not found:
         raise ValueError(
             f"The word must be in the source or the target. Received: {word!r}, the source {attention.source!r} and "
