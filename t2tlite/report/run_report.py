@@ -23,18 +23,8 @@ from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
-from t2tlite.report.document import (
-    Code,
-    drawings,
-    folded,
-    heading,
-    listing,
-    numbered,
-    paragraph,
-    table,
-    to_html,
-    to_markdown,
-)
+from t2tlite.report import document
+from t2tlite.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.report.events import History, read_history
 from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks, spread
@@ -71,15 +61,12 @@ class Missing(list[str]):
 
 
 def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
-    """Writes the report of a run, RUN/report.html and RUN/report.md.
+    """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
 
     Args:
         run: the run directory.
         data_dir: where the run's data is now; by default where it was in training.
         base: the hparam set that the run's flags name, or None if it is not known.
-
-    Returns:
-        The paths of the HTML file and the Markdown file.
 
     Raises:
         OSError: they cannot be written.
@@ -109,8 +96,8 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         paragraph(f"Written by t2t-report of t2tlite {t2tlite.__version__} on {_date(time.time())}."),
     ]
     page, markdown = run.report_files
-    write_text(page, to_html(title, blocks))
-    write_text(markdown, to_markdown(blocks))
+    write_text(page, document.to_html(title, blocks))
+    write_text(markdown, document.to_markdown(blocks))
     return page, markdown
 
 

@@ -41,28 +41,16 @@ class Attention:
     """The attention weights of every head of every layer for one sentence pair.
 
     Each array has its queries along the second axis and its keys along the third; each row sums to 1. A notebook
-    shows it as the page of attention_page.py.
-
-    Attributes:
-        source_pieces: S pieces, EOS last.
-        target_pieces: T pieces, EOS last.
-        encoder: for each encoder layer float32 [H, S, S].
-        decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
-        cross: for each decoder layer float32 [H, T, S].
-        source: the sentence as text, for headings.
-        target: its translation as text.
-
-    Raises:
-        ValueError: an array's shape does not fit the pieces.
+    shows it as the page of attention_page.py. Raises ValueError if an array's shape does not fit the pieces.
     """
 
-    source_pieces: list[str]
-    target_pieces: list[str]
-    encoder: list[np.ndarray]
-    decoder: list[np.ndarray]
-    cross: list[np.ndarray]
-    source: str = ""
-    target: str = ""
+    source_pieces: list[str]  # S, EOS last
+    target_pieces: list[str]  # T, EOS last
+    encoder: list[np.ndarray]  # for each encoder layer float32 [H, S, S]
+    decoder: list[np.ndarray]  # for each decoder layer float32 [H, T, T]; zero above the diagonal
+    cross: list[np.ndarray]  # for each decoder layer float32 [H, T, S]
+    source: str = ""  # the sentence as text, for headings
+    target: str = ""  # its translation as text
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -107,20 +95,18 @@ class Layer(NamedTuple):
     queries: list[str]
     keys: list[str]
 
+    def positions(self, word: str) -> list[int]:
+        """The queries that are pieces of a word, as `word_positions` finds them."""
+        return word_positions(self.queries, word)
+
 
 def select(
     attention: Attention, kinds: Sequence[str], layers: Sequence[int] | None = None, heads: Sequence[int] | None = None
 ) -> tuple[list[Layer], list[int]]:
-    """What to show: each kind in each of its layers, and the heads.
+    """What to show: each kind in each of the layers, and the heads.
 
-    Args:
-        attention: of a sentence pair.
-        kinds: of attention.
-        layers: counted from 1; by default `default_layer` of each kind.
-        heads: counted from 1; by default all.
-
-    Raises:
-        ValueError: a kind, layer or head that the model does not have.
+    Layers, by default `default_layer` of each kind, and heads, by default all, count from 1. Raises ValueError for a
+    kind, layer or head that the model does not have.
     """
     check_kinds(kinds)
     found = []

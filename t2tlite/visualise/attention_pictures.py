@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.visualise.attention import (
-    KINDS,
-    NOTES,
-    SPACE,
-    Attention,
-    Layer,
-    kinds_with,
-    printable,
-    select,
-    word_positions,
-)
+from t2tlite.visualise.attention import KINDS, NOTES, SPACE, Attention, Layer, kinds_with, printable, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,7 +97,7 @@ def word_lines(
         ImportError: matplotlib is not installed.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
-    positions = [word_positions(column.queries, word) for column in columns]
+    positions = [column.positions(word) for column in columns]
     between = 2.2 + 0.06 * len(heads) + 0.12  # lines and bars
     lefts = [_width(column.queries, 9.5) for column in columns]
     rights = [_width(column.keys, 9.5) for column in columns]
