@@ -83,10 +83,7 @@ DEFINITIONS: dict[str, Flag] = {
     "t2t_vocab": Flag(list, None, "Its .subwords vocabulary; or the source's and the target's, comma-separated."),
     "t2t_hparams": text(None, "Its hparams.json; by default the one in the checkpoint's folder, or in the one above."),
     "target_space_id": Flag(
-        int,
-        None,
-        "Row of the target space embedding; by default the one that training changed, if the checkpoint shows it, or "
-        "0.",
+        int, None, "Row of the target space embedding; by default the one seen to be trained, or 0."
     ),
     # decoding
     "checkpoint_path": text(None, "Checkpoint to use, RUN/model.ckpt-N; by default the newest of the run."),

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def make_data(args: flags.Args) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
-    flags.require(args, "problem")
-    problem = registry.problem(args.problem, **args.options)
     # imported late: each encoding process imports the command's module, and needs nothing of this
     from t2tlite.data.generate import generate
 
+    flags.require(args, "problem")
+    problem = registry.problem(args.problem, **args.options)
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir).expanduser()
     return generate(problem, flags.data_dir(args), tmp_dir, args.num_processes)
 

@@ -59,10 +59,8 @@ def run(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     asked = [mode for mode in MODES if getattr(args, mode)]
     if len(asked) != 1:
-        raise flags.CommandError(
-            f"One of {', '.join('--' + mode for mode in MODES)} must be given. Received: "
-            f"{' and '.join('--' + mode for mode in asked) or 'none'}."
-        )
+        modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in asked) or "none"
+        raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
     folder.hparams()  # is there a run?
     options = decode_options(folder.manifest(), args.decode_hparams)
     if args.decode_to_file and Path(args.decode_to_file).is_dir():  # known before hours of work, not after

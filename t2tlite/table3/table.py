@@ -196,8 +196,8 @@ class Table:
                 (~agrees & (paper != 0), "tab:orange", f"{self.problem}, in the other direction"),
                 (paper == 0, "grey", "the paper sees no difference"),
             ):
-                style = {"fmt": "o", "color": colour, "label": label, "zorder": 3}
-                axis.errorbar(ours[chosen], places[chosen], xerr=spreads[chosen], **style)
+                errors = {"xerr": spreads[chosen], "fmt": "o", "color": colour, "label": label}
+                axis.errorbar(ours[chosen], places[chosen], **errors, zorder=3)
             axis.axvline(0.0, color="black", linewidth=0.8)
             axis.set_xlabel(f"difference to base, {title} of dev ({'left' if axis is axes[0] else 'right'} is better)")
             axis.grid(axis="x", alpha=0.3)

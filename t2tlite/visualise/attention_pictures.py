@@ -128,14 +128,10 @@ def save_picture(figure: Figure, path: str | Path) -> str:
     """Writes a figure as PNG or SVG, by the ending of the path, and makes its folder.
 
     In an SVG, words are text: whoever opens it sees them in fonts of their own, in any script. In a PNG they are drawn
-    with the fonts of this machine.
+    with the fonts of this machine. Raises ValueError for another ending, and OSError if the file cannot be written.
 
     Returns:
         Characters that no font here has, which a PNG shows as boxes; empty for an SVG.
-
-    Raises:
-        ValueError: another ending.
-        OSError: the file cannot be written.
     """
     ending = picture_ending(path)
     import matplotlib
