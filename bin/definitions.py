@@ -83,10 +83,7 @@ DEFINITIONS: dict[str, Flag] = {
     "t2t_vocab": Flag(list, None, "Its .subwords vocabulary; or the source's and the target's, comma-separated."),
     "t2t_hparams": text(None, "Its hparams.json; by default the one in the checkpoint's folder, or in the one above."),
     "target_space_id": Flag(
-        int,
-        None,
-        "Row of the target space embedding; by default the one that training changed, if the checkpoint shows it, or "
-        "0.",
+        int, None, "Row of the target space embedding; by default the one seen to be trained, or 0."
     ),
     # decoding
     "checkpoint_path": text(None, "Checkpoint to use, RUN/model.ckpt-N; by default the newest of the run."),
@@ -147,9 +144,7 @@ def problem_flags() -> dict[str, Flag]:
 
 def _help(classes: list[type], option: str) -> str:
     """The help text of an option that problems have, which a class may have inherited."""
-    for cls in classes:
-        for base in cls.__mro__:
-            field = getattr(base, "__dataclass_fields__", {}).get(option)
-            if field is not None and "help" in field.metadata:
-                return field.metadata["help"]
-    return f"Explained in {classes[0].__module__}.{classes[0].__name__}."
+    bases = (base for cls in classes for base in cls.__mro__)
+    fields = filter(None, (getattr(base, "__dataclass_fields__", {}).get(option) for base in bases))
+    texts = (field.metadata["help"] for field in fields if "help" in field.metadata)
+    return next(texts, f"Explained in {classes[0].__module__}.{classes[0].__name__}.")

@@ -6,14 +6,14 @@ A command names the flags it takes; `bin/definitions.py` has their types, defaul
 
     def run(args: flags.Args) -> None: ...
 
-    def main(argv=None):
-        return flags.run_command(__doc__, FLAGS, run, argv)
+    main = flags.command(__doc__, FLAGS, run)
 
-Each call of `run_command` has flag values of its own, so that several commands can run in one process (the tests do).
+Each call of `main` has flag values of its own, so that several commands can run in one process (the tests do).
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
@@ -53,20 +53,15 @@ class CommandError(Exception):
     """A mistake of the user's other than a bad value or a missing file, such as flags that exclude each other."""
 
 
-class Stopped(Exception):
-    """A signal ended the command in good order."""
-
-    def __init__(self, message: str, signal_number: int) -> None:
-        super().__init__(message)
-        self.signal_number = signal_number
+def command(doc: str | None, names: Sequence[str], run: Callable[[Args], None]) -> Callable[..., int]:
+    """A command's `main(argv=None)`, which returns the exit status: `run_command` with the other arguments given."""
+    return functools.partial(run_command, doc, names, run)
 
 
 def run_command(
     doc: str | None, names: Sequence[str], run: Callable[[Args], None], argv: Sequence[str] | None = None
 ) -> int:
-    """Parses the command line, runs a command, and returns its exit status.
-
-    A user's mistake (ValueError, OSError, CommandError) becomes one message without a traceback.
+    """Parses the command line and runs a command; a user's mistake becomes one message without a traceback.
 
     Args:
         doc: the command's docstring: the first part of --help.
@@ -75,7 +70,7 @@ def run_command(
         argv: arguments without the program's name; by default those of this process.
 
     Returns:
-        0; 1 after a mistake; 128 + the signal's number after a signal.
+        The exit status: 0; 1 after a mistake; 128 + the signal's number after a signal.
     """
     program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
     argv = sys.argv[1:] if argv is None else list(argv)
@@ -104,30 +99,22 @@ def run_command(
         if getattr(args, "verbosity", "") == "debug":
             raise
         return _fail(program, str(error))
-    except KeyboardInterrupt:
-        return _fail(program, "Interrupted.", 128 + signal.SIGINT)
-    except Stopped as stopped:
-        return _fail(program, str(stopped), 128 + stopped.signal_number)
+    except KeyboardInterrupt as error:  # training that was stopped by a signal says where
+        return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
     return 0
 
 
 def definitions(names: Sequence[str]) -> dict[str, Flag]:
     """The flags of a command in order, with an entry for each problem option if `names` holds PROBLEM_OPTIONS."""
+    options = {option: flag for option, flag in problem_flags().items() if option not in names}
     found: dict[str, Flag] = {}
     for name in names:
-        if name in PROBLEM_OPTIONS:
-            found |= {option: flag for option, flag in problem_flags().items() if option not in names}
-        else:
-            found[name] = DEFINITIONS[name]
+        found |= options if name in PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
     return found
 
 
 def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
-    """Flag values by name.
-
-    Raises:
-        absl.flags.Error: an unknown flag (with a suggestion), a value of the wrong type, or an argument without `--`.
-    """
+    """Flag values by name; raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`."""
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (kind, default, text) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)
@@ -146,10 +133,7 @@ def help_text(doc: str | None, names: Sequence[str]) -> str:
     for name, (kind, default, text) in definitions(names).items():
         lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
         suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
-        indent = " " * 6
-        lines += textwrap.wrap(
-            text + suffix, 100, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
-        )
+        lines += [f"      {line}" for line in textwrap.wrap(text + suffix, 94, break_on_hyphens=False)]
     return "\n".join(lines)
 
 
@@ -164,11 +148,7 @@ def require(args: Args, *names: str) -> None:
 
 
 def run_folder(args: Args) -> RunFolder:
-    """The run that --output_dir names, or by default --problem and --hparams_set: runs/PROBLEM-HPARAMS_SET.
-
-    Raises:
-        CommandError: neither is given.
-    """
+    """The run that --output_dir names, or --problem and --hparams_set; raises CommandError if neither is given."""
     from t2tlite.runs.run_folder import RunFolder
 
     if args.output_dir is None and args.problem and args.hparams_set:
@@ -187,10 +167,8 @@ def data_dir(args: Args) -> Path:
 
 def loop_config(args: Args, train_steps: int) -> LoopConfig:
     """The training loop's settings; `train_steps` counts unless --train_steps is given."""
-    given = {name: getattr(args, name) for name in LOOP}
-    if given["train_steps"] is None:
-        given["train_steps"] = train_steps
-    return LoopConfig(**given)
+    given = {name: value for name in LOOP if (value := getattr(args, name)) is not None}
+    return LoopConfig(**{"train_steps": train_steps, **given})
 
 
 def words(args: Args, defaults: bool = False) -> list[str]:
@@ -212,11 +190,7 @@ def recorded(program: str, args: Args) -> str:
 
 
 def import_tensorflow(verbosity: str) -> None:
-    """Imports TensorFlow; its start-up messages reach the terminal only at verbosity info or debug.
-
-    Raises:
-        ValueError: `verbosity` is not a level.
-    """
+    """Imports TensorFlow; its start-up messages reach the terminal only at verbosity info or debug."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
@@ -227,19 +201,15 @@ def import_tensorflow(verbosity: str) -> None:
 
 
 def import_user_package(path: str | None) -> None:
-    """Imports the package in folder `path`, which registers problems and hparam sets (--t2t_usr_dir).
-
-    Raises:
-        ValueError: it is not a folder with an `__init__.py`.
-    """
+    """Imports the package in folder `path`, which registers problems and hparam sets (--t2t_usr_dir)."""
     if path is None:
         return
-    folder = os.path.abspath(os.path.expanduser(path))
-    if not os.path.isfile(os.path.join(folder, "__init__.py")):
+    folder = Path(os.path.abspath(os.path.expanduser(path)))
+    if not (folder / "__init__.py").is_file():
         raise ValueError(f"--t2t_usr_dir must be a folder with an __init__.py. Received: {path}.")
-    sys.path.insert(0, os.path.dirname(folder))
+    sys.path.insert(0, str(folder.parent))
     try:
-        importlib.import_module(os.path.basename(folder))
+        importlib.import_module(folder.name)
     finally:
         sys.path.pop(0)
 

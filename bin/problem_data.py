@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def make_data(args: flags.Args) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
-    flags.require(args, "problem")
-    problem = registry.problem(args.problem, **args.options)
     # imported late: each encoding process imports the command's module, and needs nothing of this
     from t2tlite.data.generate import generate
 
+    flags.require(args, "problem")
+    problem = registry.problem(args.problem, **args.options)
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir).expanduser()
     return generate(problem, flags.data_dir(args), tmp_dir, args.num_processes)
 
@@ -29,10 +29,8 @@ def make_data(args: flags.Args) -> Generated:
 def open_data(args: flags.Args) -> Dataset:
     """Opens the data to train on, and makes it first if --generate_data is given.
 
-    Raises:
-        CommandError: options of the data are given without --generate_data.
-        FileNotFoundError: there is no data; the message has the command that makes it.
-        ValueError: there is no problem of this name, or the data holds several and none is named.
+    Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that makes
+    the data if there is none, and ValueError for an unknown problem, or if none is named and the data holds several.
     """
     from t2tlite.data.dataset import open_dataset
 

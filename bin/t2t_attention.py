@@ -26,25 +26,17 @@ pictures have only the characters of this machine's fonts; SVG and page show all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.bin import flags
 
-FLAGS = (
-    *("problem", "hparams_set", "output_dir", "source", "target", "kind", "layers", "heads", "word", "picture", "html"),
-    *("checkpoint_path", "verbosity"),
+FLAGS = tuple(
+    "problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path verbosity".split()
 )
 
 
 def run(args: flags.Args) -> None:
-    """Computes the weights, writes what was asked for, and prints where.
-
-    Raises:
-        flags.CommandError: a flag is missing, or matplotlib.
-        ValueError: an unknown kind, layer or head, a word that is not there, or a file with another ending.
-        OSError: there is no run, or a file cannot be written.
-    """
+    """Computes the weights, writes what was asked for, and prints where."""
     from t2tlite import visualise
     from t2tlite.runs.load import load
     from t2tlite.visualise.attention import check_kinds
@@ -52,7 +44,8 @@ def run(args: flags.Args) -> None:
 
     flags.require(args, "source")
     folder = flags.run_folder(args)
-    check_kinds(args.kind or visualise.KINDS)  # what can be known before the model is loaded
+    kinds = args.kind or visualise.KINDS
+    check_kinds(kinds)  # what can be known before the model is loaded
     chosen = {"layers": _numbers("layers", args.layers), "heads": _numbers("heads", args.heads)}
     if args.picture:
         picture_ending(args.picture)
@@ -65,7 +58,7 @@ def run(args: flags.Args) -> None:
         path = Path(args.picture or f"{default}{attention.file_name(args.word)}.png")
         try:
             if args.word is None:
-                figure = visualise.heat_maps(attention, args.kind or visualise.KINDS, **chosen)
+                figure = visualise.heat_maps(attention, kinds, **chosen)
             else:
                 figure = visualise.word_lines(attention, args.word, args.kind, **chosen)
             missing = visualise.save_picture(figure, path)
@@ -78,26 +71,19 @@ def run(args: flags.Args) -> None:
             print("no picture: it needs matplotlib, pip install 't2tlite[plots]'")
     if args.html or not args.picture:
         path = Path(args.html or f"{default}{attention.file_name()}.html")
-        visualise.write_page(attention, path, kinds=args.kind or visualise.KINDS, **chosen)
+        visualise.write_page(attention, path, kinds=kinds, **chosen)
         print(f"page         {path}")
 
 
 def _numbers(name: str, texts: list[str] | None) -> list[int] | None:
-    """The numbers of a list flag.
-
-    Raises:
-        ValueError: one is not a number.
-    """
+    """The numbers of a list flag, or None if it is not given."""
     for text in texts or []:
         if not text.strip().isdecimal():
             raise ValueError(f"--{name} must be numbers from 1 on, comma-separated. Received: {text!r}.")
     return [int(text) for text in texts] if texts else None
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-attention."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

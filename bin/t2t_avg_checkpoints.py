@@ -10,8 +10,6 @@ The paper averages the last 5 checkpoints of its base models and the last 20 of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from t2tlite.bin import flags
 
 FLAGS = ("problem", "hparams_set", "output_dir", "n", "verbosity")
@@ -25,10 +23,7 @@ def run(args: flags.Args) -> None:
     print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-avg-checkpoints."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -18,8 +18,6 @@ Moses's tokens, with hyphenated compounds split. Compare it only with that paper
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts, read_lines
 
@@ -27,12 +25,7 @@ FLAGS = ("translation", "reference", "tokenize", "lowercase", "compound_split")
 
 
 def run(args: flags.Args) -> None:
-    """Prints the scores that the flags ask for.
-
-    Raises:
-        flags.CommandError: a file was not named.
-        OSError, ValueError: a file is missing, empty, not UTF-8, or not as long as the other.
-    """
+    """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu
 
     flags.require(args, "translation", "reference")
@@ -46,10 +39,7 @@ def run(args: flags.Args) -> None:
         print(bleu.compound_split_bleu(translations, references))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-bleu; returns its exit status."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

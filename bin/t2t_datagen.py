@@ -14,27 +14,16 @@ Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees
   t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
 The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`); the problem and its PROBLEM_rev share it. The
-text is checked before anything is written. The same command resumes after an interruption, and leaves complete data
-alone.
+text is checked before anything is written. The same command resumes after an interruption; complete data is left alone.
 Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from t2tlite.bin import flags
 from t2tlite.bin.problem_data import make_data
 
-FLAGS = (
-    "problem",
-    "data_dir",
-    "tmp_dir",
-    "num_processes",
-    *flags.PROBLEM_OPTIONS,
-    "t2t_usr_dir",
-    "registry_help",
-)
+FLAGS = ("problem", "data_dir", "tmp_dir", "num_processes", *flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help")
 
 
 def run(args: flags.Args) -> None:
@@ -42,10 +31,7 @@ def run(args: flags.Args) -> None:
     print(make_data(args))
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-datagen."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

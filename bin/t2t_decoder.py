@@ -31,8 +31,9 @@ are also written to RUN/decodes/SPLIT.STEP.json, for t2t-report.
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,10 +59,8 @@ def run(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     asked = [mode for mode in MODES if getattr(args, mode)]
     if len(asked) != 1:
-        raise flags.CommandError(
-            f"One of {', '.join('--' + mode for mode in MODES)} must be given. Received: "
-            f"{' and '.join('--' + mode for mode in asked) or 'none'}."
-        )
+        modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in asked) or "none"
+        raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
     folder.hparams()  # is there a run?
     options = decode_options(folder.manifest(), args.decode_hparams)
     if args.decode_to_file and Path(args.decode_to_file).is_dir():  # known before hours of work, not after
@@ -84,19 +83,15 @@ def run(args: flags.Args) -> None:
 
 def _interactive(model: Translator, options: DecodeHParams) -> None:
     print("Type a sentence; an empty line or Ctrl-D ends.")
-    while True:
-        try:
-            line = input("> ")
-        except EOFError:
-            print()
-            return
-        if not line.strip():
-            return
-        try:
-            for output in model.decode([line], options)[0]:
-                print(f"{output.score:8.3f}  {output.text}")
-        except ValueError as error:
-            print(error)
+    with contextlib.suppress(EOFError):  # Ctrl-D
+        while (line := input("> ")).strip():
+            try:
+                for output in model.decode([line], options)[0]:
+                    print(f"{output.score:8.3f}  {output.text}")
+            except ValueError as error:
+                print(error)
+        return
+    print()
 
 
 def _write(path: str | None, lines: Iterable[str]) -> None:
@@ -107,10 +102,7 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
             print(line)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-decoder."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -32,7 +32,6 @@ A tree of the Penn Treebank has an outer bracket without a label, which COLLINS.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts
@@ -41,12 +40,7 @@ FLAGS = ("gold", "predicted", "sentences", "prm")
 
 
 def run(args: flags.Args) -> None:
-    """Prints the scores.
-
-    Raises:
-        flags.CommandError: a file was not named.
-        OSError, ValueError: a file is missing, not bracketed text, or not as long as the other.
-    """
+    """Prints the scores."""
     from t2tlite.trees import evalb, evalb_parameters, evalb_table
 
     flags.require(args, "gold", "predicted")
@@ -66,10 +60,7 @@ def run(args: flags.Args) -> None:
     print(f"\n-- len<={parameters.cutoff_length} --\n{evalb.summarise(scores, parameters.cutoff_length)}")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-evalb; returns its exit status."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

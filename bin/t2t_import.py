@@ -14,16 +14,14 @@ RUN is then like any other:
 It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false selects t2tlite's own. To train
 it further, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
-The model must be `transformer` with dot-product attention, pre- or post-norm, with embeddings shared or not. Any other
-is refused, with the hparams that are the reason. More checkpoints can be added to RUN later. docs/from-tensor2tensor.md
-explains the rest.
+The model must be `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not; the hparams of
+any other are named and refused. Checkpoints can be added to RUN later. docs/from-tensor2tensor.md has the rest.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from tqdm import tqdm
@@ -40,13 +38,9 @@ def run(args: flags.Args) -> None:
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
     folder = RunFolder(args.output_dir)
-    given = Given(
-        checkpoint=Path(args.t2t_checkpoint).expanduser(),
-        vocabularies=[Path(name).expanduser() for name in args.t2t_vocab],
-        hparams_file=Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None,
-        target_space=args.target_space_id,
-        problem=args.problem,
-    )
+    checkpoint, *vocabularies = (Path(name).expanduser() for name in (args.t2t_checkpoint, *args.t2t_vocab))
+    hparams_file = Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None
+    given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)
     progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
     imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
@@ -59,10 +53,7 @@ def run(args: flags.Args) -> None:
     )
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-import."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

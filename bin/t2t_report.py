@@ -10,16 +10,13 @@ has a table of their values.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and references
 are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
-incomplete, or still training: the report is made of what there is, and says what is missing.
-
-Instead of --output_dir, --problem and --hparams_set find the run that t2t-trainer made with them. If the hparam set is
-one of your own, give its package as in training: --t2t_usr_dir.
+incomplete, or still training: the report is made of what there is, and says what is missing. Instead of --output_dir,
+--problem and --hparams_set find the run that t2t-trainer made. For a hparam set of your own, give --t2t_usr_dir too.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite import registry
@@ -34,20 +31,16 @@ def run(args: flags.Args) -> None:
     from t2tlite.report.run_report import write_report
 
     flags.import_user_package(args.t2t_usr_dir)
-    folder = flags.run_folder(args)
+    folder, base = flags.run_folder(args), None
     with contextlib.suppress(ValueError):  # damaged: the report says so
         folder.hparams()
-    base = None
     with contextlib.suppress(ValueError):  # none recorded, or not registered: the report says so
         base = registry.hparams(folder.flags().get("hparams_set", ""))
     for path in write_report(folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
         print(path)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-report."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite import registry
@@ -62,7 +61,6 @@ def run(args: flags.Args) -> None:
     dataset = open_data(args)
 
     from t2tlite.table3.sweep import Sweep, dry_run
-    from t2tlite.training.loop import Interrupted
     from t2tlite.training.strategy import make_strategy
 
     strategy = make_strategy(args.worker_gpu)
@@ -77,17 +75,10 @@ def run(args: flags.Args) -> None:
     )
     command = shlex.join(["t2t-table3", *flags.words(args)])
     sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, command)
-    try:
-        path = sweep.run(rows, seeds)
-    except Interrupted as stop:
-        raise flags.Stopped(str(stop), stop.signal_number) from None
-    print(path.read_text(encoding="utf-8"), end="")
+    print(sweep.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-table3."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

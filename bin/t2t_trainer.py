@@ -22,7 +22,6 @@ Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from t2tlite import registry
@@ -53,7 +52,6 @@ def run(args: flags.Args) -> None:
     import tensorflow as tf
 
     from t2tlite.runs.train import RunOptions, train_run
-    from t2tlite.training.loop import Interrupted
     from t2tlite.training.run_cost import cost_line
     from t2tlite.training.strategy import make_strategy
 
@@ -61,10 +59,8 @@ def run(args: flags.Args) -> None:
     options = RunOptions(args.eval_bleu, args.warm_start_from, flags.recorded("t2t-trainer", args))
     try:
         evaluation = train_run(dataset, hparams, folder, config, strategy, options)
-    except Interrupted as stop:
-        raise flags.Stopped(str(stop), stop.signal_number) from None
     except tf.errors.ResourceExhaustedError as error:
-        reason = str(error).strip().split("\n")[0]
+        reason = str(error).strip().splitlines()[0]
         raise flags.CommandError(
             f"Memory or disk does not suffice ({reason}). If it is memory, lower batch_size and raise accumulate_steps "
             "by the same factor: training stays the same."
@@ -92,10 +88,7 @@ def _hparams(args: flags.Args) -> HParams:
     return hparams
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command t2t-trainer."""
-    return flags.run_command(__doc__, FLAGS, run, argv)
-
+main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -51,8 +51,10 @@ def listing(text: str) -> str:
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
     """A table, each row as long as the header. Columns of numbers are aligned on the right."""
-    columns = zip(*rows, strict=True)
-    aligned = ["right" if any(cells) and all(map(_is_number, cells)) else "left" for cells in columns]
+    aligned = []
+    for column in zip(*rows, strict=True):
+        is_numeric = any(column) and all(NUMBER.match(c) and not isinstance(c, Code) for c in column)
+        aligned.append("right" if is_numeric else "left")
     cells = [[_cell(cell) for cell in row] for row in rows]
     made = tabulate(cells, list(map(_cell, header)), "pipe", colalign=aligned, disable_numparse=True)
     return f"{paragraph(caption)}:\n\n{made}" if caption else made
@@ -93,7 +95,3 @@ def _inline(text: str) -> str:
 def _cell(text: str) -> str:
     """Text in a table, where a bar would end the cell even inside code."""
     return _inline(text).replace("|", r"\|") if isinstance(text, Code) else _inline(text)
-
-
-def _is_number(cell: str) -> bool:
-    return not isinstance(cell, Code) and NUMBER.match(cell) is not None

@@ -15,30 +15,18 @@ RECORD_OVERHEAD = 16  # bytes of a record besides its content: length (8), check
 
 @dataclasses.dataclass
 class History:
-    """What the event files of a run say.
+    """What the event files of a run say."""
 
-    Attributes:
-        metrics: name, such as "dev/loss" -> step -> value, in the order of the steps.
-        seconds: the time that training took, evaluation included, pauses between two starts left out.
-        complaints: what could not be read, a sentence each.
-    """
-
-    metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)
-    seconds: float = 0.0
-    complaints: list[str] = dataclasses.field(default_factory=list)
+    metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)  # "dev/loss" -> step -> value
+    seconds: float = 0.0  # that training took, evaluation included, pauses between two starts left out
+    complaints: list[str] = dataclasses.field(default_factory=list)  # what could not be read, a sentence each
 
 
 def read_history(folder: Path) -> History:
     """Reads the event files in a run directory, one for each time that training was started.
 
     Training that was killed resumes from its last checkpoint, a few steps back: from its first step on, a later file
-    replaces what earlier files say.
-
-    Args:
-        folder: the run directory.
-
-    Returns:
-        What could be read. A damaged file counts up to the damage, with a complaint.
+    replaces what earlier files say. A damaged file counts up to the damage, with a complaint.
     """
     history = History()
     for path in sorted(folder.glob("events.out.tfevents.*")):  # their names begin with the time

@@ -16,20 +16,17 @@ COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the d
 MOST_POINTS = 200  # a longer line is drawn through the means of as many stretches
 MOST_DOTS = 60  # a longer line has no dots
 STYLE = {
-    **dict.fromkeys(("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), INK),
-    "grid.color": INK,
+    **dict.fromkeys("text.color axes.edgecolor axes.labelcolor xtick.color ytick.color grid.color".split(), INK),
+    **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
     "font.family": "DejaVu Sans",
     "font.size": 8,
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
     "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
     "axes.grid": True,
     "axes.grid.axis": "y",
     "grid.alpha": 0.14,
     "axes.formatter.limits": (-3, 6),
-    "legend.frameon": False,
     "svg.fonttype": "none",  # text as text
 }
 
@@ -37,8 +34,7 @@ STYLE = {
 def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
     """Draws one line, or two, over training steps.
 
-    A line of few points shows them as dots; one of many is smoothed by means of equal stretches. The drawing needs no
-    style sheet, font or script.
+    A line of few points shows them as dots; one of many is smoothed by means of equal stretches.
 
     Args:
         title: above the chart.
@@ -48,7 +44,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
         log: whether the scale of the values is logarithmic.
 
     Returns:
-        An `<svg>` element; empty if there is nothing to draw.
+        An `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw.
 
     Raises:
         ImportError: matplotlib is not installed.
@@ -60,8 +56,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
     lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
     if not lines:
         return ""
-    # the salt is for names in the drawing: the same at each call, and others in other charts
-    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}
+    style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}  # makes a drawing's names the same at each call
     with matplotlib.rc_context(style):
         figure = Figure(figsize=(5, 2.8), layout="constrained")
         axes = figure.subplots()
@@ -69,8 +64,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
             marker = "o" if len(points) <= MOST_DOTS else None
             axes.plot(*points.T, color=colour, marker=marker, markersize=3, linewidth=1.3, label=name)
         axes.set_title(title, parse_math=False)
-        axes.set_xlabel("step")
-        axes.set_ylabel(unit)
+        axes.set(xlabel="step", ylabel=unit)
         axes.set_xlim(left=0)
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
         if log:
@@ -89,15 +83,11 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
 
 def _embeddable(svg: str, label: str) -> str:
     """A drawing of matplotlib's as an element of a page that may hold several: in its colours and font, without ids."""
-    svg = svg[svg.index("<svg ") :].replace(
-        "<svg ", f'<svg class="chart" role="img" aria-label="{html.escape(label)}" ', 1
-    )
-    svg = re.sub(
-        r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL
-    )  # they would hold for the whole page
+    svg = svg.partition("<svg")[2]
+    svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)  # would hold for the whole page
     svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
     svg = svg.replace("xlink:href", "href").replace("'DejaVu Sans'", "system-ui, sans-serif")
-    return svg.replace(INK, "currentColor")
+    return f'<svg class="chart" role="img" aria-label="{html.escape(label)}"{svg.replace(INK, "currentColor")}'
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:

@@ -23,18 +23,8 @@ from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
-from t2tlite.report.document import (
-    Code,
-    drawings,
-    folded,
-    heading,
-    listing,
-    numbered,
-    paragraph,
-    table,
-    to_html,
-    to_markdown,
-)
+from t2tlite.report import document
+from t2tlite.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.report.events import History, read_history
 from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks, spread
@@ -71,15 +61,12 @@ class Missing(list[str]):
 
 
 def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
-    """Writes the report of a run, RUN/report.html and RUN/report.md.
+    """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
 
     Args:
         run: the run directory.
         data_dir: where the run's data is now; by default where it was in training.
         base: the hparam set that the run's flags name, or None if it is not known.
-
-    Returns:
-        The paths of the HTML file and the Markdown file.
 
     Raises:
         OSError: they cannot be written.
@@ -91,6 +78,8 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
     missing += history.complaints + complaints
     summary = _summary(run, manifest, history, decodes, missing)
     sections = {
+        "Summary": summary,
+        "What is missing here": [],  # known after the others
         "Scores": _scores(run, decodes),
         "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
         "Curves": _curves(history.metrics),
@@ -99,7 +88,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Data": _data(manifest) if manifest else [],
         "Software and command": _software(missing.attempt(run.environment), run.command()),
     }
-    sections = {"Summary": summary, "What is missing here": [numbered(missing)] if missing else [], **sections}
+    sections["What is missing here"] = [numbered(missing)] if missing else []
     problem = manifest.name if manifest else "unknown problem"
     title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
     blocks = [
@@ -109,8 +98,8 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         paragraph(f"Written by t2t-report of t2tlite {t2tlite.__version__} on {_date(time.time())}."),
     ]
     page, markdown = run.report_files
-    write_text(page, to_html(title, blocks))
-    write_text(markdown, to_markdown(blocks))
+    write_text(page, document.to_html(title, blocks))
+    write_text(markdown, document.to_markdown(blocks))
     return page, markdown
 
 
@@ -191,11 +180,11 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
     chosen = [steps[i] for i in spread(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
     values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
     note = "The training loss includes label smoothing and dropout, the dev loss neither."
+    drawn = []
     try:
-        drawn = [
-            line_chart(title, unit, {name: metrics[metric] for name, metric in lines.items() if metric in metrics}, log)
-            for title, unit, lines, log in charts
-        ]
+        for title, unit, lines, log in charts:
+            series = {name: metrics[metric] for name, metric in lines.items() if metric in metrics}
+            drawn.append(line_chart(title, unit, series, log))
     except ImportError:
         reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
         return [paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}"), values]
@@ -204,10 +193,9 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
 
 def _at(values: Mapping[int, float], step: int) -> str:
     """The value at a step, or the last before it: some metrics are recorded only every few seconds."""
-    before = [value for at, value in values.items() if at <= step]
-    if not before:
-        return ""
-    return f"{before[-1]:,.0f}" if abs(before[-1]) >= 1000 else f"{before[-1]:.4g}"
+    for value in [value for at, value in values.items() if at <= step][-1:]:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return ""
 
 
 def _checkpoints(run: RunFolder) -> list[str]:
@@ -225,13 +213,12 @@ def _checkpoints(run: RunFolder) -> list[str]:
 
 def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str]:
     name = run.flags().get("hparams_set")
+    compared = "so hyperparameters are compared with the defaults."
     if name is None:
-        missing.append("flags.txt names no hparam set, so hyperparameters are compared with the defaults.")
+        missing.append(f"flags.txt names no hparam set, {compared}")
     elif base is None:
-        missing.append(
-            f"The hparam set {name} is not known here, so hyperparameters are compared with the defaults. If it is "
-            "one of your own, give --t2t_usr_dir."
-        )
+        own = "If it is one of your own, give --t2t_usr_dir."
+        missing.append(f"The hparam set {name} is not known here, {compared} {own}")
     hparams = missing.attempt(run.hparams)
     if hparams is None:
         return []
@@ -243,24 +230,26 @@ def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str
 
 
 def _data(manifest: RunManifest) -> list[str]:
-    blocks, rows = [], []
     fields = "pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"
+    rows = []
     for name in manifest.splits:
         split = manifest.split(name)
         counts = *(getattr(split, field) for field in fields), sum(split.dropped.values())
         rows.append([name, *(f"{count:,}" for count in counts)])
-    if rows:
-        header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
-        caption = "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
-        blocks.append(table(header, rows, caption))
+    header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
+    caption = "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
     vocabularies = manifest.vocabulary_entries()
     sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
-    blocks.append(paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."))
     files = [*(("vocabulary", file) for file in vocabularies), *(("made from", file) for file in manifest.made_from)]
-    blocks.append(_files(files, "Vocabulary, and the raw files that the data was made from"))
-    if shards := [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]:
-        blocks.append(folded(f"All {len(shards):,} files of tokens", _files(shards)))
-    return [*blocks, *([_values("option of the problem", manifest.options)] if manifest.options else [])]
+    shards = [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]
+    blocks = [
+        table(header, rows, caption) if rows else "",
+        paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."),
+        _files(files, "Vocabulary, and the raw files that the data was made from"),
+        folded(f"All {len(shards):,} files of tokens", _files(shards)) if shards else "",
+        _values("option of the problem", manifest.options) if manifest.options else "",
+    ]
+    return list(filter(None, blocks))
 
 
 def _values(kind: str, values: Mapping[str, Any]) -> str:

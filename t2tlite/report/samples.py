@@ -26,10 +26,9 @@ def sample_blocks(
     if task.outputs == "trees":
         blocks = []
         for i in spread(len(outputs), TREES):
-            trees = {"gold": task.reference(sources[i], references[i])} if sources else {}
-            blocks += _tree_blocks(
-                f"Sentence {i + 1:,}.", sources[i] if sources else "", {**trees, "predicted": outputs[i]}
-            )
+            gold = {"gold": task.reference(sources[i], references[i])} if sources else {}
+            sentence = sources[i] if sources else ""
+            blocks += _tree_blocks(f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]})
         return blocks
     columns = {"source": sources, "output": outputs, "reference": references}
     known = {name: texts for name, texts in columns.items() if texts}

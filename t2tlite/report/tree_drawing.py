@@ -25,26 +25,23 @@ WIDTHS = {**dict.fromkeys("iljtfrI.,:;'`!|()[] ", 0.36), **dict.fromkeys("mwMW@%
 class _Node:
     """A constituent or a word, and where it stands."""
 
-    text: str
-    is_word: bool
-    level: int
+    item: Tree | str
+    y: int  # the baseline of its text
     children: list[_Node] = dataclasses.field(default_factory=list)
     width: float = 0.0  # of its columns
-    left: float = 0.0  # where they begin
+    left: float = MARGIN  # where they begin
     x: float = 0.0  # the middle of its text
 
-    @property
-    def y(self) -> int:
-        """The baseline of its text."""
-        return MARGIN + FONT_SIZE + self.level * LEVEL
+    def __post_init__(self) -> None:
+        self.is_word = isinstance(self.item, str)
+        self.text = self.item if isinstance(self.item, str) else self.item.label
 
 
 def tree_svg(tree: Tree) -> str:
-    """Draws a tree of any size and depth.
+    """Draws a tree of any size and depth as an `<svg>` element.
 
-    Returns:
-        An `<svg>` element, which takes its colour from the text around it and needs no style sheet, font or script. It
-        is as wide as its words need, so the element around it should scroll.
+    It takes its colour from the text around it and needs no style sheet, font or script. It is as wide as its words
+    need, so the element around it should scroll.
     """
     nodes = _place(tree)
     texts, lines = [], []
@@ -67,22 +64,16 @@ def tree_svg(tree: Tree) -> str:
 
 def _place(tree: Tree) -> list[_Node]:
     """Every node in its place, parents before children and left before right; nothing here recurses."""
-    nodes: list[_Node] = []
-    waiting: list[tuple[Tree | str, _Node | None]] = [(tree, None)]
+    nodes, waiting = [], [_Node(tree, y=MARGIN + FONT_SIZE)]
     while waiting:
-        item, parent = waiting.pop()
-        level = parent.level + 1 if parent else 0
-        node = _Node(item, True, level) if isinstance(item, str) else _Node(item.label, False, level)
-        nodes.append(node)
-        if parent:
-            parent.children.append(node)
-        if isinstance(item, Tree):
-            waiting += [(child, node) for child in reversed(item.children)]
-    bottom = max(node.level for node in nodes)
+        nodes.append(node := waiting.pop())
+        if isinstance(node.item, Tree):
+            node.children = [_Node(child, node.y + LEVEL) for child in node.item.children]
+            waiting += reversed(node.children)
+    bottom = max(node.y for node in nodes)
     for node in reversed(nodes):  # widths from the words up
-        node.level = bottom if node.is_word else node.level
+        node.y = bottom if node.is_word else node.y
         node.width = max(text_width(node.text) + GAP, sum(child.width for child in node.children))
-    nodes[0].left = MARGIN
     for node in nodes:  # columns from the root down
         left = node.left + (node.width - sum(child.width for child in node.children)) / 2
         for child in node.children:

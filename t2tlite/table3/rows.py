@@ -29,11 +29,7 @@ class Row:
     parameters: int | None = None  # millions; None where the table has a blank
 
     def apply(self, base: HParams) -> HParams:
-        """The row as a change of `base`.
-
-        Raises:
-            ValueError: a ratio gives no whole number, or the hparams do not go together; the message names the row.
-        """
+        """The row as a change of `base`; ValueError if a ratio gives no whole number or hparams do not go together."""
         try:
             return dataclasses.replace(base, **{name: self._value(name, base) for name in self.change})
         except ValueError as error:
@@ -105,11 +101,7 @@ ROWS = (  # the last column: million weights
 
 
 def select(names: Sequence[str]) -> list[Row]:
-    """Rows by name or by group letter, in the paper's order.
-
-    Raises:
-        ValueError: there is no such row or group.
-    """
+    """Rows by name or by group letter, in the paper's order; raises ValueError if there is no such row or group."""
     known = {row.name for row in ROWS} | {row.group for row in ROWS}
     for name in names:
         if name not in known:

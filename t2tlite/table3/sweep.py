@@ -11,7 +11,7 @@ import dataclasses
 import gc
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import keras
@@ -55,9 +55,8 @@ class Sweep:
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
 
-        A row whose loss becomes infinite or not a number, or that needs more memory than there is, is left out and
-        reported at the end, so that the others get their turn. The table, whose path is returned, shows all rows that
-        fit the base, with all results obtained so far.
+        A row whose loss is not finite, or that needs more memory than there is, is left out and reported at the end.
+        The table, whose path is returned, shows all rows that fit the base, with all results obtained so far.
 
         Raises:
             ValueError: a folder holds a row of other hparams (before anything is trained), or rows failed (at the end).
@@ -79,12 +78,12 @@ class Sweep:
                 reason = str(error).strip().split("\n")[0]
                 report(f"Row {row.name}, seed {seed} failed: {reason}")
                 failed.append(f"{row.name}, seed {seed} ({reason})")
-                continue
+            else:
+                path = self.table().write(self.folder)
+                scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
+                report(f"Row {row.name}: {scores}. Table: {path}")
             finally:
                 forget_models()
-            path = self.table().write(self.folder)
-            scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
-            report(f"Row {row.name}: {scores}. Table: {path}")
         if failed:
             raise ValueError(
                 f"Every row must train to its end. Received: {'; '.join(failed)}. Where memory does not suffice, "
@@ -127,11 +126,7 @@ class Sweep:
         return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
 
     def _is_finished(self, row: Row, seed: int) -> bool:
-        """Whether a row has its result.
-
-        Raises:
-            ValueError: there is a result, or a checkpoint, of something else.
-        """
+        """Whether a row has its result; raises ValueError for a result, or a checkpoint, of something else."""
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
         found = result.hparams if result else run.hparams() if run.checkpoints() else hparams
@@ -156,26 +151,25 @@ class Sweep:
     def table(self) -> Table:
         """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
         table: dict[Row, list[Result]] = {}
-        for row in ROWS:
-            if row.fits(self.base):
-                runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
-                found = [result for run in runs if (result := read_result(RunFolder(run)))]
-                wanted = self._data, row.apply(self.base)
-                same = [result for result in found if (result.data, result.hparams) == wanted]
-                table[row] = sorted(same, key=lambda result: result.seed)
+        for row in (row for row in ROWS if row.fits(self.base)):
+            wanted = self._data, row.apply(self.base)
+            runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
+            found = [result for run in runs if (result := read_result(RunFolder(run)))]
+            same = [result for result in found if (result.data, result.hparams) == wanted]
+            table[row] = sorted(same, key=lambda result: result.seed)
         return Table(self.dataset.name, self.base, table, self.command)
 
     def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
         """`, about 3:20 h of training to go`, by the operations and times of the rows that are finished."""
 
-        def flops(hparams: HParams) -> float:  # of a whole training, on one replica
-            return cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps
+        def flops(all_hparams: Iterable[HParams]) -> float:  # of whole trainings, on one replica
+            return sum(cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps for hparams in all_hparams)
 
         done = self.table().results()
         if not (seconds := sum(result.seconds for result in done)):
             return ""
-        speed = sum(flops(result.hparams) for result in done) / seconds
-        minutes = round(sum(flops(row.apply(self.base)) for row, _ in todo) / speed / 60)
+        speed = flops(result.hparams for result in done) / seconds
+        minutes = round(flops(row.apply(self.base) for row, _ in todo) / speed / 60)
         return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
 
 
@@ -184,8 +178,7 @@ def dry_run(
 ) -> str:
     """What the rows would cost, each run `num_seeds` times: sizes and costs by formula, hours by a few timed steps.
 
-    Raises:
-        ValueError: learned positions do not reach dev's longest pair.
+    Raises ValueError as `check_positions` does.
     """
     check_positions(rows, base, dataset)
     columns = ("row", "params ×10^6", "paper", "FLOPs per step", "memory, GB", "seconds per step", "steps", "hours")
@@ -196,16 +189,15 @@ def dry_run(
         cost = cost_of(hparams, dataset)
         try:
             seconds = seconds_per_step(hparams, dataset, strategy)
-        except tf.errors.ResourceExhaustedError:  # more memory than there is
-            times = ("too large", "too large")
-        else:
             hours = seconds * hparams.train_steps / 3600
             total += hours
-            times = (f"{seconds:.3g}", f"{hours:.2f}")
+            times = (f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{hours:.2f}")
+        except tf.errors.ResourceExhaustedError:  # more memory than there is
+            times = ("too large", f"{hparams.train_steps:,}", "too large")
         forget_models()
         sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
         costs = (f"{cost.flops_per_step:.2e}", f"{cost.memory_bytes / 1e9:.1f}")
-        lines.append((row.name, *sizes, *costs, times[0], f"{hparams.train_steps:,}", times[1]))
+        lines.append((row.name, *sizes, *costs, *times))
     pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
     return (
         f"{markdown_table(columns, lines, labels=1)}\n"
@@ -225,14 +217,13 @@ def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute
         optimizer.build(model.trainable_variables)
     train_step = make_train_step(strategy, model, optimizer, hparams)
     batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
-    times: list[float] = []
+    times = []
     for iterator in (iter(batches), iter(batches)):
-        times = []
         for _ in range(PROBE_STEPS):
             started = time.monotonic()
             float(train_step(iterator).loss)  # waits for the device
             times.append(time.monotonic() - started)
-    return statistics.median(times)
+    return statistics.median(times[PROBE_STEPS:])
 
 
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:

@@ -12,6 +12,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.files.atomic_file import atomic_file, write_text
@@ -48,25 +50,17 @@ class Result:
 
 
 def read_result(run: RunFolder) -> Result | None:
-    """The result of a run, or None if there is none yet.
-
-    Raises:
-        ValueError: result.json is damaged.
-    """
+    """The result of a run, or None if there is none yet; raises ValueError if result.json is damaged."""
     try:
         return read_record(run.result_file, Result, "Delete it to measure this row again.")
     except FileNotFoundError:
         return None
 
 
-def mean(results: Sequence[Result], field: str) -> float:
-    """The mean of a field over seeds."""
-    return statistics.fmean(getattr(result, field) for result in results)
-
-
-def spread(results: Sequence[Result], field: str) -> float:
-    """The sample standard deviation of a field over seeds; 0 if there is one seed."""
-    return statistics.stdev(getattr(result, field) for result in results) if len(results) > 1 else 0.0
+def mean_and_spread(results: Sequence[Result], field: str) -> tuple[float, float]:
+    """The mean of a field over seeds, and its sample standard deviation, which is 0 if there is one seed."""
+    values = [getattr(result, field) for result in results]
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def has_matplotlib() -> bool:
@@ -119,6 +113,10 @@ class Table:
             self._plot(folder / "table3.png")
         return folder / "table3.md"
 
+    @property
+    def _metric(self) -> str:
+        return next((result.metric for result in self.results()), "BLEU")
+
     def results(self) -> list[Result]:
         """The results of all rows."""
         return [result for results in self.rows.values() for result in results]
@@ -130,8 +128,8 @@ class Table:
         for row, results in self.rows.items():
             own = settings(row.apply(self.base)).items()
             shown = [value if row.name == "base" or value != base[name] else "" for name, value in own]
-            size = f"{mean(results, 'parameters') / 1e6:.3g}" if results else ""
-            ours = (size, _mean_and_spread(results, "perplexity"), _mean_and_spread(results, "bleu"))
+            size = f"{results[0].parameters / 1e6:.3g}" if results else ""
+            ours = (size, _formatted(results, "perplexity"), _formatted(results, "bleu"))
             papers = (str(row.parameters or ""), f"{row.perplexity:.2f}", f"{row.bleu:.1f}")
             lines.append([row.label if row.group != group else "", row.name, *shown, *ours, *papers])
             group = row.group
@@ -168,16 +166,12 @@ class Table:
                 "name": row.name,
                 "settings": settings(row.apply(self.base)),
                 "paper": {"parameters_millions": row.parameters, "perplexity": row.perplexity, "bleu": row.bleu},
-                **{f"mean_{name}": mean(results, name) if results else None for name in names},
+                **{f"mean_{name}": mean_and_spread(results, name)[0] if results else None for name in names},
                 "results": [dataclasses.asdict(result) for result in results],
             }
             for row, results in self.rows.items()
         ]
         return {"problem": self.problem, "command": self.command, "versions": versions(), "rows": rows}
-
-    @property
-    def _metric(self) -> str:
-        return next((result.metric for result in self.results()), "BLEU")
 
     def _plot(self, path: Path) -> None:
         """Draws each row's difference to base, ours beside the paper's, if base and another row have results."""
@@ -187,26 +181,23 @@ class Table:
             return
         from matplotlib.figure import Figure
 
-        figure, places = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained"), range(len(rows))
-        kinds = {
-            f"{self.problem}, in the paper's direction": "tab:blue",
-            f"{self.problem}, in the other direction": "tab:orange",
-            "the paper sees no difference": "grey",
-        }
-        agrees, differs, neither = kinds
+        figure, places = Figure(figsize=(11, 1.8 + 0.32 * len(rows)), layout="constrained"), np.arange(len(rows))
         axes = figure.subplots(1, 2, sharey=True)
         for axis, field, title in zip(axes, ("perplexity", "bleu"), ("perplexity", self._metric), strict=True):
-            paper = [round(getattr(row, field) - getattr(base, field), 2) for row in rows]
-            ours = [mean(results, field) - mean(base_results, field) for results in rows.values()]
+            paper = np.array([round(getattr(row, field) - getattr(base, field), 2) for row in rows])
+            means, spreads = np.array([mean_and_spread(results, field) for results in rows.values()]).T
+            ours = means - mean_and_spread(base_results, field)[0]
+            agrees = paper * ours > 0
             style = {"marker": "D", "facecolors": "white", "edgecolors": "black", "label": "paper, newstest2013"}
             axis.scatter(paper, places, zorder=2, **style)
             axis.hlines(places, paper, ours, color="lightgrey", zorder=1)
-            signs = [our * their for our, their in zip(ours, paper, strict=True)]
-            for kind, colour in kinds.items():
-                chosen = [y for y in places if kind == (agrees if signs[y] > 0 else differs if paper[y] else neither)]
-                errors = [spread(results, field) for y, results in enumerate(rows.values()) if y in chosen]
-                values = [ours[y] for y in chosen]
-                axis.errorbar(values, chosen, xerr=errors, fmt="o", color=colour, label=kind, zorder=3)
+            for chosen, colour, label in (
+                (agrees, "tab:blue", f"{self.problem}, in the paper's direction"),
+                (~agrees & (paper != 0), "tab:orange", f"{self.problem}, in the other direction"),
+                (paper == 0, "grey", "the paper sees no difference"),
+            ):
+                errors = {"xerr": spreads[chosen], "fmt": "o", "color": colour, "label": label}
+                axis.errorbar(ours[chosen], places[chosen], **errors, zorder=3)
             axis.axvline(0.0, color="black", linewidth=0.8)
             axis.set_xlabel(f"difference to base, {title} of dev ({'left' if axis is axes[0] else 'right'} is better)")
             axis.grid(axis="x", alpha=0.3)
@@ -220,9 +211,9 @@ class Table:
             figure.savefig(file, format="png", dpi=120)
 
 
-def _mean_and_spread(results: Sequence[Result], field: str) -> str:
+def _formatted(results: Sequence[Result], field: str) -> str:
     """`12.69 ± 0.23 (2)` with two seeds, `12.69` with one; empty if there are no results."""
     if not results:
         return ""
-    around = f" ± {spread(results, field):.2f} ({len(results)})" if len(results) > 1 else ""
-    return f"{mean(results, field):.2f}{around}"
+    mean, spread = mean_and_spread(results, field)
+    return f"{mean:.2f} ± {spread:.2f} ({len(results)})" if len(results) > 1 else f"{mean:.2f}"

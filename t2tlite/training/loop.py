@@ -32,7 +32,7 @@ SAMPLES_AFTER_SECONDS = 60.0  # of training; compiling the search takes seconds,
 Sample = tuple[str, str, str]  # source, output, reference
 
 
-class Interrupted(Exception):
+class Interrupted(KeyboardInterrupt):
     """The run was asked to stop, and has saved a checkpoint."""
 
     def __init__(self, step: int, signal_number: int) -> None:

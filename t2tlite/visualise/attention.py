@@ -1,15 +1,16 @@
 """The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
 
-The label of a position: the decoder reads its target shifted right by one, so at position t it reads piece t - 1
-(nothing at the first, shown as <start>) and predicts piece t. As a query, a decoder position is labelled with the
-piece that it predicts; as a key, with the piece that it read. So in cross-attention a row shows what the model attended
-to when it produced that piece, and in the decoder's self-attention no piece attends to itself.
+The decoder reads its target shifted right by one: at position t it reads piece t - 1 (nothing at the first, shown as
+<start>) and predicts piece t. As a query, the position is labelled with the piece that it predicts; as a key, with the
+piece that it read. So a row of cross-attention shows what the model attended to when it produced that piece, and in the
+decoder's self-attention no piece attends to itself.
 """
 
 # S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import hashlib
 import re
@@ -40,28 +41,16 @@ class Attention:
     """The attention weights of every head of every layer for one sentence pair.
 
     Each array has its queries along the second axis and its keys along the third; each row sums to 1. A notebook
-    shows it as the page of attention_page.py.
-
-    Attributes:
-        source_pieces: S pieces, EOS last.
-        target_pieces: T pieces, EOS last.
-        encoder: for each encoder layer float32 [H, S, S].
-        decoder: for each decoder layer float32 [H, T, T]; zero above the diagonal.
-        cross: for each decoder layer float32 [H, T, S].
-        source: the sentence as text, for headings.
-        target: its translation as text.
-
-    Raises:
-        ValueError: an array's shape does not fit the pieces.
+    shows it as the page of attention_page.py. Raises ValueError if an array's shape does not fit the pieces.
     """
 
-    source_pieces: list[str]
-    target_pieces: list[str]
-    encoder: list[np.ndarray]
-    decoder: list[np.ndarray]
-    cross: list[np.ndarray]
-    source: str = ""
-    target: str = ""
+    source_pieces: list[str]  # S, EOS last
+    target_pieces: list[str]  # T, EOS last
+    encoder: list[np.ndarray]  # for each encoder layer float32 [H, S, S]
+    decoder: list[np.ndarray]  # for each decoder layer float32 [H, T, T]; zero above the diagonal
+    cross: list[np.ndarray]  # for each decoder layer float32 [H, T, S]
+    source: str = ""  # the sentence as text, for headings
+    target: str = ""  # its translation as text
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -106,20 +95,18 @@ class Layer(NamedTuple):
     queries: list[str]
     keys: list[str]
 
+    def positions(self, word: str) -> list[int]:
+        """The queries that are pieces of a word, as `word_positions` finds them."""
+        return word_positions(self.queries, word)
+
 
 def select(
     attention: Attention, kinds: Sequence[str], layers: Sequence[int] | None = None, heads: Sequence[int] | None = None
 ) -> tuple[list[Layer], list[int]]:
-    """What to show: each kind in each of its layers, and the heads.
+    """What to show: each kind in each of the layers, and the heads.
 
-    Args:
-        attention: of a sentence pair.
-        kinds: of attention.
-        layers: counted from 1; by default `default_layer` of each kind.
-        heads: counted from 1; by default all.
-
-    Raises:
-        ValueError: a kind, layer or head that the model does not have.
+    Layers, by default `default_layer` of each kind, and heads, by default all, count from 1. Raises ValueError for a
+    kind, layer or head that the model does not have.
     """
     check_kinds(kinds)
     found = []
@@ -154,7 +141,7 @@ def default_layer(attention: Attention, kind: str) -> int:
 
 
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
-    """The positions of a word's pieces; of its first occurrence if there are several.
+    """The positions of a word's pieces, counted from 0; of its first occurrence if there are several.
 
     Whole words are found first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece
     can be given as it is, such as `</s>`.
@@ -162,9 +149,6 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
     Args:
         pieces: of a sentence, with `▁` for spaces and `<0x0A>` for bytes.
         word: text without leading or trailing spaces, one word or several.
-
-    Returns:
-        Positions, counted from 0.
 
     Raises:
         ValueError: the sentence does not hold it.
@@ -187,18 +171,12 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
 
 
 def kinds_with(attention: Attention, word: str) -> list[str]:
-    """The kinds of attention in which a word is a query: source words in the encoder, target words in the decoder.
-
-    Raises:
-        ValueError: neither sentence holds it.
-    """
+    """The kinds in which a word is a query (source words: encoder); raises ValueError if neither sentence holds it."""
     found = []
     for kind in KINDS:
-        try:
+        with contextlib.suppress(ValueError):
             word_positions(attention.queries(kind), word)
-        except ValueError:
-            continue
-        found.append(kind)
+            found.append(kind)
     if not found:
         raise ValueError(
             f"The word must be in the source or the target. Received: {word!r}, the source {attention.source!r} and "

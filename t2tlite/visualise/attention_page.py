@@ -14,16 +14,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.visualise.attention import (
-    KINDS,
-    NOTES,
-    TITLES,
-    Attention,
-    check_kinds,
-    default_layer,
-    printable,
-    select,
-)
+from t2tlite.visualise.attention import KINDS, NOTES, TITLES, Attention, check_kinds, default_layer, printable, select
 
 MAX_WEIGHTS = 20_000_000  # in one page: 53 MB, about what a browser opens without trouble
 SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
@@ -43,9 +34,6 @@ def page(
         layers: counted from 1; by default all. The page opens with the last but one.
         heads: counted from 1; by default all.
 
-    Returns:
-        The page, with style, script and data in it.
-
     Raises:
         ValueError: as `select`, or there are more weights than a browser can take.
     """
@@ -64,12 +52,7 @@ def page(
 
 
 def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
-    """Writes `page(attention, **chosen)` to a file, and makes its folder.
-
-    Raises:
-        ValueError: as `page`.
-        OSError: the file cannot be written.
-    """
+    """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
     write_text(Path(path), page(attention, **chosen))
 
 
@@ -83,27 +66,21 @@ def _kind_data(
     attention: Attention, kind: str, layers: Sequence[int] | None, heads: Sequence[int] | None
 ) -> dict[str, Any]:
     """What the page's script is given of a kind of attention."""
-    weights = attention.layers(kind)
-    numbers = list(layers or range(1, len(weights) + 1))
+    count = len(attention.layers(kind))
+    numbers = list(layers or range(1, count + 1))
     chosen, shown_heads = select(attention, [kind], numbers, heads)
     rows = [head - 1 for head in shown_heads]
     first = default_layer(attention, kind)
+    packed = [np.round(layer.weights[rows] * SCALE).astype("<u2").tobytes() for layer in chosen]  # low byte first
+    texts = [base64.b64encode(weights).decode("ascii") for weights in packed]
     return {
         "name": kind,
         "title": TITLES[kind],
         "note": NOTES[kind],
-        "queries": [printable(piece) for piece in attention.queries(kind)],
-        "keys": [printable(piece) for piece in attention.keys(kind)],
-        "layerCount": len(weights),
+        "queries": list(map(printable, attention.queries(kind))),
+        "keys": list(map(printable, attention.keys(kind))),
+        "layerCount": count,
         "openLayer": first if first in numbers else numbers[0],
         "heads": shown_heads,
-        "layers": [
-            {"number": number, "weights": _packed(layer.weights[rows])}
-            for number, layer in zip(numbers, chosen, strict=True)
-        ],
+        "layers": [{"number": n, "weights": text} for n, text in zip(numbers, texts, strict=True)],
     }
-
-
-def _packed(weights: np.ndarray) -> str:
-    """Weights [H, T, S] as 16-bit numbers, the low byte first, in base64."""
-    return base64.b64encode(np.round(weights * SCALE).astype("<u2").tobytes()).decode("ascii")

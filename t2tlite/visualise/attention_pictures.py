@@ -17,17 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.visualise.attention import (
-    KINDS,
-    NOTES,
-    SPACE,
-    Attention,
-    Layer,
-    kinds_with,
-    printable,
-    select,
-    word_positions,
-)
+from t2tlite.visualise.attention import KINDS, NOTES, SPACE, Attention, Layer, kinds_with, printable, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,15 +45,8 @@ def heat_maps(
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
-    Args:
-        attention: what to draw.
-        kinds: of attention.
-        layers: as in `select`.
-        heads: as in `select`.
-
-    Raises:
-        ValueError: as `select`, or the picture would be too large.
-        ImportError: matplotlib is not installed.
+    The arguments are those of `select`. Raises ValueError as `select` does, or if the picture would be too large, and
+    ImportError if matplotlib is not installed.
     """
     rows, heads = select(attention, kinds, layers, heads)
     longest = max(len(row.keys) for row in rows)
@@ -85,12 +68,8 @@ def heat_maps(
             if column:
                 axes.set_yticklabels([])
         y += top + height + 0.2
-    bar = sheet.figure.colorbar(
-        image,
-        cax=sheet.axes(0.2, sheet.height - 0.52, 2.4, 0.1),
-        orientation="horizontal",
-        ticks=[0, 0.01, 0.1, 0.25, 0.5, 1],
-    )
+    place = sheet.axes(0.2, sheet.height - 0.52, 2.4, 0.1)
+    bar = sheet.figure.colorbar(image, cax=place, orientation="horizontal", ticks=[0, 0.01, 0.1, 0.25, 0.5, 1])
     bar.ax.set_xticklabels(["0", ".01", ".1", ".25", ".5", "1"], fontsize=7, color=INK)
     bar.outline.set_edgecolor(FRAME)
     note = "Weight; colour by its square root. Grey: masked, not yet read. A dot before a token: a space."
@@ -111,15 +90,14 @@ def word_lines(
         attention: what to draw.
         word: a word of the source (encoder) or of the target (decoder, cross), or a part of one; its first occurrence.
         kinds: of attention; by default those whose queries hold the word.
-        layers: as in `select`.
-        heads: as in `select`.
+        layers, heads: as in `select`.
 
     Raises:
-        ValueError: as `select`, the sentence does not hold the word, or the picture would be too large.
+        ValueError: as `heat_maps`, or the sentence does not hold the word.
         ImportError: matplotlib is not installed.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
-    positions = [word_positions(column.queries, word) for column in columns]
+    positions = [column.positions(word) for column in columns]
     between = 2.2 + 0.06 * len(heads) + 0.12  # lines and bars
     lefts = [_width(column.queries, 9.5) for column in columns]
     rights = [_width(column.keys, 9.5) for column in columns]
@@ -150,14 +128,10 @@ def save_picture(figure: Figure, path: str | Path) -> str:
     """Writes a figure as PNG or SVG, by the ending of the path, and makes its folder.
 
     In an SVG, words are text: whoever opens it sees them in fonts of their own, in any script. In a PNG they are drawn
-    with the fonts of this machine.
+    with the fonts of this machine. Raises ValueError for another ending, and OSError if the file cannot be written.
 
     Returns:
         Characters that no font here has, which a PNG shows as boxes; empty for an SVG.
-
-    Raises:
-        ValueError: another ending.
-        OSError: the file cannot be written.
     """
     ending = picture_ending(path)
     import matplotlib
@@ -174,11 +148,7 @@ def save_picture(figure: Figure, path: str | Path) -> str:
 
 
 def picture_ending(path: str | Path) -> str:
-    """`png` or `svg`.
-
-    Raises:
-        ValueError: the file's name has another ending.
-    """
+    """`png` or `svg`; raises ValueError if the file's name has another ending."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in ("png", "svg"):
         raise ValueError(f"A picture's file name must end in .png or .svg. Received: {path}.")
@@ -208,8 +178,7 @@ class _Sheet:
         for y, name, text in ((0.15, "Source", attention.source), (0.35, "Target", attention.target)):
             self.text(0.2, y, name, fontsize=9)
             shown, letters = printable(text), _letters(self.width - 1.0, 9)
-            shown = shown if len(shown) <= letters else shown[: letters - 1] + "…"
-            self.text(0.8, y, shown, fontsize=9, color=INK)
+            self.text(0.8, y, shown if len(shown) <= letters else f"{shown[: letters - 1]}…", fontsize=9, color=INK)
 
     def axes(self, x: float, y: float, width: float, height: float) -> Any:
         """A rectangle to draw in; x and y are its upper left corner."""
@@ -227,17 +196,12 @@ class _Sheet:
 
 
 @functools.cache
-def _fonts() -> list[str]:
-    """Fonts to look for a character in, one after the other."""
+def _plain() -> dict[str, Any]:
+    """The style of text that is shown as it is: `$` starts no formula, and each character has a font if any has it."""
     from matplotlib import font_manager
 
     installed = set(font_manager.get_font_names())
-    return [name for name in FONTS if name in installed]
-
-
-def _plain() -> dict[str, Any]:
-    """The style of text that is shown as it is: `$` starts no formula."""
-    return {"parse_math": False, "fontfamily": _fonts()}
+    return {"parse_math": False, "fontfamily": [name for name in FONTS if name in installed]}
 
 
 def _label(piece: str) -> str:
@@ -267,13 +231,8 @@ def _heat_map(axes: Any, layer: Layer, head: int, points: float) -> Any:
 
     weights = layer.weights[head - 1]  # [T, S]
     masked = np.triu(np.ones(weights.shape, bool), 1) if layer.kind == "decoder" else np.zeros(weights.shape, bool)
-    image = axes.imshow(
-        np.ma.array(weights, mask=masked),
-        cmap=matplotlib.colormaps["Blues"].with_extremes(bad=MASKED),
-        norm=PowerNorm(0.5, 0, 1),
-        aspect="auto",
-        interpolation="nearest",
-    )
+    colours = {"cmap": matplotlib.colormaps["Blues"].with_extremes(bad=MASKED), "norm": PowerNorm(0.5, 0, 1)}
+    image = axes.imshow(np.ma.array(weights, mask=masked), aspect="auto", interpolation="nearest", **colours)
     style = {"fontsize": points, "color": INK, **_plain()}
     axes.set_xticks(range(len(layer.keys)), [_label(piece) for piece in layer.keys], rotation=90, **style)
     axes.set_yticks(range(len(layer.queries)), [_label(piece) for piece in layer.queries], **style)
