@@ -19,7 +19,7 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
     Args:
         path: the file.
-        kind: a dataclass.
+        kind: a dataclass, or a type of dict.
         advice: what the user can do when the file is damaged, a sentence.
 
     Raises:

@@ -29,14 +29,14 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
     assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
     assert data.manifest.language_pair == ("en", "de")
     assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
-    assert data.target_encoder.vocab_size == 330
+    assert data.encoders[1].vocab_size == 330
     for split in data.manifest.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
-        assert [data.source_encoder.decode(row) for row in sources] == [source for source, _ in pairs]
-        assert [data.target_encoder.decode(row) for row in targets] == [target for _, target in pairs]
+        assert [data.encoders[0].decode(row) for row in sources] == [source for source, _ in pairs]
+        assert [data.encoders[1].decode(row) for row in targets] == [target for _, target in pairs]
         entry = data.manifest.splits[split]
         assert entry.pairs == len(pairs)
         assert entry.source_tokens == np.count_nonzero(sources)
