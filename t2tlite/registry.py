@@ -44,7 +44,7 @@ def snake_case(name: str) -> str:
 
 
 def register_problem(cls: type[T]) -> type[T]:
-    """Registers a Problem class under its name in snake case, and with source and target swapped under that + `_rev`.
+    """Registers a Problem class under its name in snake case; that name with `_rev` swaps source and target.
 
     Raises ValueError if the name is taken or ends in `_rev`.
     """
@@ -97,7 +97,7 @@ def hparams(name: str) -> Any:
 
 def list_problems() -> dict[str, str]:
     """Every problem's name and one-line description, `_rev` names included."""
-    names = {}
+    names: dict[str, str] = {}
     for name, text in _first_lines(_problems).items():
         names |= {name: text, f"{name}_rev": f"{name} with source and target swapped."}
     return names

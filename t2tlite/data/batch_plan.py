@@ -70,8 +70,7 @@ class BatchPlan:
         """Plans the batches.
 
         Args:
-            source_lengths: int [N], tokens of each source, EOS included.
-            target_lengths: int [N], tokens of each target, EOS included.
+            source_lengths, target_lengths: int [N], tokens of each source and target, EOS included.
             batch_tokens: tokens of a global batch: rows times the padded length of the longer side.
             max_length: the longest side of a pair, tokens.
             smallest, step: the first bucket boundary and the factor between boundaries, see `bucket_boundaries`.

@@ -119,7 +119,7 @@ def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, Sp
     if not task.path.exists():
         texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
         sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
-        rows = list(zip(task.pairs, sources, targets, strict=True))
+        rows = zip(task.pairs, sources, targets, strict=True)
         reasons = [_reason_to_drop(task, pair, len(source), len(target)) for pair, source, target in rows]
         write_shard(
             task.path,

@@ -188,8 +188,7 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
             path.unlink()
         write_record(folder / UNFINISHED, _unfinished(problem, text, vocabularies))
     text.sample = TextSample()  # frees its memory for the encoding
-    tasks = _tasks(problem, folder, tmp_dir, text.pairs)
-    splits = _write_shards(tasks, text.pairs, vocabularies, num_processes)
+    splits = _write_shards(_tasks(problem, folder, tmp_dir, text.pairs), text.pairs, vocabularies, num_processes)
     if splits["train"].pairs == 0:
         raise ValueError(
             f"{problem.name()} needs training pairs. Received: {text.pairs['train']}, of which max_length="

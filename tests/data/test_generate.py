@@ -96,7 +96,7 @@ def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
     assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
     assert data.store("dev").source_text()[:2] == ["", " a  cat "]
-    assert data.store("dev").source_lengths[0] == 1  # the end mark alone
+    assert data.store("dev").source_lengths[0] == 1  # EOS alone
     assert data.store("dev").target_text()[1] == " "
 
 
@@ -220,5 +220,5 @@ def test_summary(tmp_path):
 
 
 def test_module_constants_fit_four_bytes_offsets():
-    """A shard's tokens are at most its bytes of text and one end mark a pair: Arrow counts them in 31 bits."""
+    """A shard's tokens are at most its bytes of text and one EOS a pair: Arrow counts them in 31 bits."""
     assert 4 * encode_shards.CHUNK_CHARACTERS + 50_000 < 2**31
