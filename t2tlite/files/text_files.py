@@ -65,8 +65,7 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
 def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
     """Yields (source, target) from a file of lines "source TAB target".
 
-    Raises:
-        FileNotFoundError, ValueError: as `read_lines` raises them; a line is not two texts with a TAB between.
+    Raises ValueError if a line is not two texts with a TAB between, and all that `read_lines` raises.
     """
     for number, line in enumerate(read_lines(path), start=1):
         source, tab, target = line.partition("\t")
