@@ -26,7 +26,7 @@ def transformer_base() -> HParams:
 def transformer_big() -> HParams:
     """The paper's big model: 1024 wide, 16 heads, dropout 0.3, 300,000 steps (En-De newstest2014 BLEU 28.4).
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; the last 20 checkpoints averaged.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; last 20 checkpoints averaged.
     """
     return dataclasses.replace(
         transformer_base(),
