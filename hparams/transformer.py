@@ -1,4 +1,7 @@
-"""The paper's hparam sets and small ones: each is a diff from another, and its docstring is the experiment."""
+"""The paper's hparam sets and small ones: each is a diff from another, and its docstring is the experiment.
+
+The rows of Table 3 (t2tlite/table3/rows.py), applied to transformer_base, are the sets `transformer_NAME`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import dataclasses
 
 from t2tlite.config import HParams
 from t2tlite.registry import register_hparams
+from t2tlite.table3.rows import ROWS, Row
 
 
 @register_hparams
@@ -22,8 +26,7 @@ def transformer_base() -> HParams:
 def transformer_big() -> HParams:
     """The paper's big model: 1024 wide, 16 heads, dropout 0.3, 300,000 steps (En-De newstest2014 BLEU 28.4).
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; averages the last 20
-    checkpoints.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; last 20 checkpoints averaged.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -93,3 +96,21 @@ def transformer_multi30k() -> HParams:
         train_steps=4200,
         dtype_policy="mixed_bfloat16",
     )
+
+
+def _register_row(row: Row) -> None:
+    def hparam_set() -> HParams:
+        return row.apply(transformer_base())
+
+    size = "" if row.parameters is None else f", {row.parameters} million parameters"
+    hparam_set.__name__ = f"transformer_{row.name}"
+    hparam_set.__doc__ = (
+        f"Table 3, row ({row.group}), {row.setting}: perplexity {row.perplexity:.2f}, BLEU {row.bleu} on newstest2013 "
+        f"after 100,000 steps{size}."
+    )
+    register_hparams(hparam_set)
+
+
+for _row in ROWS:
+    if _row.name not in ("base", "big"):  # these two are above
+        _register_row(_row)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.data.problem import Problem, option
+from t2tlite.data.problem import SPLITS, Problem, option
 from t2tlite.files import text_files
 
 
@@ -19,9 +19,6 @@ class ParallelText(Problem):
 
     Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
     folder, and `~` is the home folder. Several files of a split are read one after the other.
-
-    Raises:
-        ValueError: a split has source but no target files or the reverse, or an option is one name instead of a tuple.
     """
 
     vocab_size: int = 8000  # for ten thousand to some hundred thousand pairs; millions of pairs need about 32,000
@@ -40,14 +37,13 @@ class ParallelText(Problem):
     needed_flags: ClassVar[tuple[str, ...]] = ("train_source", "train_target", "dev_source", "dev_target")
 
     def __post_init__(self) -> None:
-        for split in ("train", "dev", "test"):
-            for name in (f"{split}_source", f"{split}_target"):
-                if isinstance(getattr(self, name), str):
+        for split in SPLITS:
+            source, target = names = self._names(split)
+            for side, value in zip(("source", "target"), names, strict=True):
+                if isinstance(value, str):
                     raise ValueError(
-                        f"{name} must be a tuple of file names. Received: {getattr(self, name)!r}. "
-                        f"Write ({getattr(self, name)!r},)."
+                        f"{split}_{side} must be a tuple of file names. Received: {value!r}. Write ({value!r},)."
                     )
-            source, target = self._names(split)
             if bool(source) != bool(target):
                 given, missing = ("source", "target") if source else ("target", "source")
                 raise ValueError(
@@ -57,16 +53,10 @@ class ParallelText(Problem):
 
     def splits(self) -> tuple[str, ...]:
         """Train and dev, and test if its files are given."""
-        return ("train", "dev", "test") if self.test_source else ("train", "dev")
+        return SPLITS if self.test_source else SPLITS[:2]
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the lines of a split's files. The files of all splits must exist; `tmp_dir` is not used.
-
-        Raises:
-            ValueError: at once: training or dev files were not given, or there is no such split; while reading: as
-                `read_parallel` raises it.
-            FileNotFoundError: at once: a file of any split is missing.
-        """
+        """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""
         self.files(tmp_dir)
         if split not in self.splits():
             raise ValueError(
@@ -78,9 +68,7 @@ class ParallelText(Problem):
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: the source files of each, then its target files.
 
-        Raises:
-            ValueError: training or dev files were not given.
-            FileNotFoundError: a file is missing.
+        Raises ValueError if training or dev files were not given, FileNotFoundError if a file is missing.
         """
         missing = [f"--{split}_source and --{split}_target" for split in ("train", "dev") if not self._names(split)[0]]
         if missing:

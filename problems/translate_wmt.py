@@ -6,6 +6,7 @@ them, TensorFlow Datasets downloads it.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import html
 import html.entities
@@ -23,11 +24,12 @@ from t2tlite.files import text_files
 TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
 TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # validation and test are newstest2013 and 2014
 
-EUROPARL = "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz"
-COMMON_CRAWL = "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz"
-NEWS_COMMENTARY = "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz"
-UNITED_NATIONS = "https://www.statmt.org/wmt13/training-parallel-un.tgz"
-GIGA_FREN = "https://www.statmt.org/wmt10/training-giga-fren.tar"
+# Training files of both language pairs, without language -> archive
+TRAINING = {
+    "europarl-v7.{}-en": "https://www.statmt.org/wmt13/training-parallel-europarl-v7.tgz",
+    "commoncrawl.{}-en": "https://www.statmt.org/wmt13/training-parallel-commoncrawl.tgz",
+    "news-commentary-v9.{}-en": "https://www.statmt.org/wmt14/training-parallel-nc-v9.tgz",
+}
 DEV = "https://www.statmt.org/wmt14/dev.tgz"
 TEST = "https://www.statmt.org/wmt14/test-full.tgz"
 
@@ -52,7 +54,7 @@ class Wmt14(Problem):
     """What both language pairs share: English is the source."""
 
     source_language: ClassVar[str] = "en"
-    training_stems: ClassVar[dict[str, str]]  # file name without language -> archive
+    more_training: ClassVar[dict[str, str]] = {}  # training files besides TRAINING
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.
@@ -71,20 +73,14 @@ class Wmt14(Problem):
         return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in found if corpus.split == split)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none if TensorFlow Datasets is used.
-
-        Raises:
-            ValueError, FileNotFoundError: those that `pairs` raises at once.
-        """
+        """The raw files in `tmp_dir`; none if TensorFlow Datasets is used. Raises what `pairs` raises at once."""
         return [path for _, paths in self._find(tmp_dir) for path in paths]
 
     def corpora(self) -> list[Corpus]:
         """The files that make up the three splits, in the order in which they are read."""
         foreign = self.target_language
-        training = [
-            Corpus("train", ((f"{stem}.en", f"{stem}.{foreign}"),), archive)
-            for stem, archive in self.training_stems.items()
-        ]
+        stems = {stem.format(foreign): archive for stem, archive in (TRAINING | self.more_training).items()}
+        training = [Corpus("train", ((f"{stem}.en", f"{stem}.{foreign}"),), stems[stem]) for stem in stems]
         dev = (
             ("newstest2013.en", f"newstest2013.{foreign}"),
             ("newstest2013-src.en.sgm", f"newstest2013-ref.{foreign}.sgm"),
@@ -103,7 +99,7 @@ class Wmt14(Problem):
         by_name = _files_by_name(Path(tmp_dir).expanduser())
         found, missing, any_archive = [], [], False
         for corpus in self.corpora():
-            archives = by_name.get(corpus.archive.rsplit("/", 1)[1])
+            archives = by_name[corpus.archive.rsplit("/", 1)[1]]
             if paths := _find_pair(corpus, by_name):
                 found.append((corpus, paths))
             else:
@@ -122,10 +118,9 @@ class Wmt14(Problem):
 
     def _check_test(self, source: Path) -> None:
         """Raises ValueError if the source of the test set may be of another language pair."""
-        if not source.name.startswith("newstest2014.en"):
-            return
-        names = (path.name for path in source.parent.glob("newstest2014.*"))
-        if others := sorted(name for name in names if name.split(".")[1] not in ("en", self.target_language)):
+        names = sorted(path.name for path in source.parent.glob("newstest2014.*"))
+        others = [name for name in names if name.split(".")[1] not in ("en", self.target_language)]
+        if others and source.name.startswith("newstest2014.en"):
             raise ValueError(
                 f"{source} must be the English side of the {self.target_language}-en test set; each language pair "
                 f"of 2014 has its own. Received: a folder that also holds {', '.join(others)}. "
@@ -141,10 +136,9 @@ class Wmt14(Problem):
 
             dataset = tfds.load(name, split=TFDS_SPLITS[split], data_dir=data_dir, shuffle_files=False)
         except Exception as error:  # network, checksums, archives, disk: these have no common class
+            searched = f"None of its files were found in {tmp_dir} or the folders in it"
             if tmp_dir is None:
                 searched = "No --tmp_dir was given to look for files in"
-            else:
-                searched = f"None of its files were found in {tmp_dir} or the folders in it"
             corpora = "\n".join(f"  {corpus}: in {corpus.archive}" for corpus in self.corpora())
             raise FileNotFoundError(
                 f"{self.name()} needs the WMT 2014 files or a network to download them. {searched}, and TensorFlow "
@@ -166,11 +160,6 @@ class WmtEnde(Wmt14):
     vocab_size: int = 37000
 
     target_language: ClassVar[str] = "de"
-    training_stems: ClassVar[dict[str, str]] = {
-        "europarl-v7.de-en": EUROPARL,
-        "commoncrawl.de-en": COMMON_CRAWL,
-        "news-commentary-v9.de-en": NEWS_COMMENTARY,
-    }
 
 
 @registry.register_problem
@@ -181,22 +170,17 @@ class WmtEnfr(Wmt14):
     vocab_size: int = 32000
 
     target_language: ClassVar[str] = "fr"
-    training_stems: ClassVar[dict[str, str]] = {
-        "europarl-v7.fr-en": EUROPARL,
-        "commoncrawl.fr-en": COMMON_CRAWL,
-        "news-commentary-v9.fr-en": NEWS_COMMENTARY,
-        "undoc.2000.fr-en": UNITED_NATIONS,
-        "giga-fren.release2.fixed": GIGA_FREN,
+    more_training: ClassVar[dict[str, str]] = {
+        "undoc.2000.fr-en": "https://www.statmt.org/wmt13/training-parallel-un.tgz",
+        "giga-fren.release2.fixed": "https://www.statmt.org/wmt10/training-giga-fren.tar",
     }
 
 
 def read_segments(path: Path) -> list[str]:
     """The texts of the `<seg>` elements of an NIST .sgm file, with entities replaced.
 
-    These files are not well-formed XML (bare `&`), so each line is searched for elements.
-
-    Raises:
-        ValueError: an element does not end on its line, or there is none.
+    These files are not well-formed XML (bare `&`), so each line is searched for elements. Raises ValueError if an
+    element does not end on its line, or there is none.
     """
     segments: list[str] = []
     for number, line in enumerate(text_files.read_lines(path), start=1):
@@ -240,8 +224,8 @@ def _unescape(text: str) -> str:
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder and all folders in it, links followed: name -> paths, in a fixed order."""
-    by_name: dict[str, list[Path]] = {}
+    """The files in a folder and all folders in it, links followed: name -> paths, in a fixed order; [] for others."""
+    by_name: dict[str, list[Path]] = collections.defaultdict(list)
     seen = set()
     for root, folders, names in os.walk(folder, followlinks=True):
         real = os.path.realpath(root)
@@ -251,7 +235,7 @@ def _files_by_name(folder: Path) -> dict[str, list[Path]]:
         seen.add(real)
         folders[:] = sorted(name for name in folders if name != TFDS_FOLDER)
         for name in sorted(names):
-            by_name.setdefault(name, []).append(Path(root) / name)
+            by_name[name].append(Path(root) / name)
     return by_name
 
 
@@ -262,8 +246,7 @@ def _find_pair(corpus: Corpus, by_name: dict[str, list[Path]]) -> tuple[Path, Pa
     nearest to --tmp_dir.
     """
     for names in corpus.names:
-        source, target = ([*by_name.get(name, []), *by_name.get(f"{name}.gz", [])] for name in names)
-        pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
-        if pairs:
+        source, target = (by_name[name] + by_name[f"{name}.gz"] for name in names)
+        if pairs := [(s, t) for s in source for t in target if s.parent == t.parent]:
             return min(pairs, key=lambda pair: (pair[0].parent.name != "test-full", len(pair[0].parts)))
     return None

@@ -51,12 +51,7 @@ class ParsingProblem(Problem):
             raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
-        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`.
-
-        Raises:
-            ValueError: bad input, or there is no such split.
-            FileNotFoundError: a file is missing.
-        """
+        """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises as `pairs`."""
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -44,10 +44,9 @@ def snake_case(name: str) -> str:
 
 
 def register_problem(cls: type[T]) -> type[T]:
-    """Registers a Problem class under its name in snake case, and with source and target swapped under that + `_rev`.
+    """Registers a Problem class under its name in snake case; that name with `_rev` swaps source and target.
 
-    Raises:
-        ValueError: the name is taken, or ends in `_rev`.
+    Raises ValueError if the name is taken or ends in `_rev`.
     """
     name = snake_case(cls.__name__)
     if name.endswith("_rev"):
@@ -75,23 +74,17 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
 def problem(name: str, **options: Any) -> Any:
     """The problem of a registered name, reversed if the name ends in `_rev`.
 
-    Args:
-        name: a registered name, with `_rev` or without.
-        **options: values for the problem's fields, such as `vocab_size=8000`.
-
-    Raises:
-        ValueError: there is no such problem, or it has no such option.
+    The options are values for its fields, such as `vocab_size=8000`. Raises ValueError if there is no such problem or
+    option.
     """
     base = name.removesuffix("_rev")
     if base not in _problems:
         raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())}")
     cls = _problems[base]
-    fields = {field.name for field in option_fields(cls)}
+    fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:
-            raise ValueError(
-                f"Problem {base!r} has no option {option!r}. Its options: {', '.join(sorted(fields)) or 'none'}."
-            )
+            raise ValueError(f"Problem {base!r} has no option {option!r}. Its options: {', '.join(fields) or 'none'}.")
     return cls(reverse=name != base, **options)
 
 
@@ -104,16 +97,15 @@ def hparams(name: str) -> Any:
 
 def list_problems() -> dict[str, str]:
     """Every problem's name and one-line description, `_rev` names included."""
-    names = {}
-    for name, cls in sorted(_problems.items()):
-        names[name] = _first_line(cls)
-        names[f"{name}_rev"] = f"{name} with source and target swapped."
+    names: dict[str, str] = {}
+    for name, text in _first_lines(_problems).items():
+        names |= {name: text, f"{name}_rev": f"{name} with source and target swapped."}
     return names
 
 
 def list_hparams() -> dict[str, str]:
     """Every hparam set's name and one-line description."""
-    return {name: _first_line(function) for name, function in sorted(_hparams.items())}
+    return _first_lines(_hparams)
 
 
 def registry_help() -> str:
@@ -134,5 +126,5 @@ def _add(table: dict[str, Any], name: str, item: Any, kind: str) -> None:
     table[name] = item
 
 
-def _first_line(item: Any) -> str:
-    return (item.__doc__ or "").strip().split("\n")[0]
+def _first_lines(table: Mapping[str, Any]) -> dict[str, str]:
+    return {name: (item.__doc__ or "").strip().split("\n")[0] for name, item in sorted(table.items())}

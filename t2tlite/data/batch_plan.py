@@ -14,6 +14,7 @@ without those before it: training resumes at any step, and the number of replica
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -50,13 +51,10 @@ class Batch:
 
 
 class BatchPlan:
-    """The batches of a corpus, epoch after epoch. Not thread-safe: the order of the current epoch is cached.
+    """The batches of a corpus, epoch after epoch.
 
-    Training never sees a pair with a side longer than `max_length`: it is left out, not truncated.
-
-    Attributes:
-        left_out: number of pairs left out because of `max_length`.
-        seed: of the permutations.
+    Training never sees a pair with a side longer than `max_length`: it is left out, not truncated. `left_out` is the
+    number of these pairs, `num_pairs` that of the others, and `num_batches` that of the batches in an epoch.
     """
 
     def __init__(
@@ -72,21 +70,19 @@ class BatchPlan:
         """Plans the batches.
 
         Args:
-            source_lengths: int [N], tokens of each source, EOS included.
-            target_lengths: int [N], tokens of each target, EOS included.
+            source_lengths, target_lengths: int [N], tokens of each source and target, EOS included.
             batch_tokens: tokens of a global batch: rows times the padded length of the longer side.
             max_length: the longest side of a pair, tokens.
-            smallest: the first bucket boundary, see `bucket_boundaries`.
-            step: the factor between bucket boundaries.
+            smallest, step: the first bucket boundary and the factor between boundaries, see `bucket_boundaries`.
             seed: of the permutations.
 
-        Raises:
-            ValueError: every pair has a side longer than `max_length`.
+        Raises ValueError if every pair has a side longer than `max_length`.
         """
         longer = np.maximum(source_lengths, target_lengths)
         self._corpus = np.flatnonzero(longer <= max_length)  # [n], the pairs in use
-        self.left_out = len(longer) - len(self._corpus)
-        if not len(self._corpus):
+        self.num_pairs = len(self._corpus)
+        self.left_out = len(longer) - self.num_pairs
+        if not self.num_pairs:
             raise ValueError(
                 f"No pair fits: each of {len(longer):,} has a side longer than max_length={max_length} tokens. "
                 "Raise max_length."
@@ -97,31 +93,15 @@ class BatchPlan:
         self._boundaries = bucket_boundaries(max_length, smallest, step)
         self._buckets: np.ndarray = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
         self._cuts = self._cut(np.sort(self._buckets), batch_tokens)  # [num_batches + 1]
-        self._epoch = -1
-        self._order: np.ndarray = np.zeros(0, dtype=np.int64)  # of pairs, and of batches, in the current epoch
-        self._batch_order: np.ndarray = np.zeros(0, dtype=np.int64)
-
-    @property
-    def num_batches(self) -> int:
-        """Batches in an epoch."""
-        return len(self._cuts) - 1
-
-    @property
-    def num_pairs(self) -> int:
-        """Pairs in an epoch."""
-        return len(self._corpus)
+        self.num_batches = len(self._cuts) - 1
+        self._shuffle = functools.lru_cache(maxsize=1)(self._shuffled)
 
     def batch(self, k: int) -> Batch:
         """Batch k, counted from 0 at the start of training, through all epochs."""
         epoch, position = divmod(k, self.num_batches)
-        if epoch != self._epoch:
-            random = np.random.default_rng((self.seed, epoch))
-            shuffled = random.permutation(len(self._corpus))
-            self._order = shuffled[np.argsort(self._buckets[shuffled], kind="stable")]
-            self._batch_order = random.permutation(self.num_batches)
-            self._epoch = epoch
-        at = self._batch_order[position]
-        rows = self._order[self._cuts[at] : self._cuts[at + 1]]
+        pairs, batches = self._shuffle(epoch)
+        at = batches[position]
+        rows = pairs[self._cuts[at] : self._cuts[at + 1]]
         sources, targets = self._sources[rows], self._targets[rows]
         return Batch(
             indices=self._corpus[rows],
@@ -129,6 +109,12 @@ class BatchPlan:
             target_width=padded_length(int(targets.max()), self._boundaries),
             tokens=int(targets.sum()),
         )
+
+    def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
+        """The order of the pairs, and that of the batches, in an epoch."""
+        random = np.random.default_rng((self.seed, epoch))
+        shuffled = random.permutation(self.num_pairs)
+        return shuffled[np.argsort(self._buckets[shuffled], kind="stable")], random.permutation(self.num_batches)
 
     def _cut(self, buckets: np.ndarray, batch_tokens: int) -> np.ndarray:
         """Where batches begin in the sorted epoch, and its end.

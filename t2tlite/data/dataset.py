@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 
 from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
@@ -22,15 +24,10 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Dataset:
-    """The complete data of one problem.
+    """The complete data of one problem."""
 
-    Attributes:
-        folder: DATA_DIR/NAME.
-        manifest: the manifest in the requested direction, as a run trained on the data records it.
-    """
-
-    folder: Path
-    manifest: RunManifest
+    folder: Path  # DATA_DIR/NAME
+    manifest: RunManifest  # in the requested direction, as a run trained on the data records it
 
     @property
     def name(self) -> str:
@@ -42,23 +39,8 @@ class Dataset:
         """The encoders of source and target, loaded once; one object if they share a vocabulary."""
         return open_encoders(self.folder, *self.manifest.vocabularies)
 
-    @property
-    def source_encoder(self) -> TextEncoder:
-        """The encoder of the source."""
-        return self.encoders[0]
-
-    @property
-    def target_encoder(self) -> TextEncoder:
-        """The encoder of the target."""
-        return self.encoders[1]
-
     def store(self, split: str) -> TokenStore:
-        """The token ids of a split.
-
-        Raises:
-            ValueError: there is no such split, or a shard is damaged.
-            FileNotFoundError: a shard is missing.
-        """
+        """The token ids of a split. Raises ValueError if there is no such split, otherwise as `TokenStore`."""
         shards = self.manifest.split(split).shards
         return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
@@ -101,15 +83,9 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Checks that the vocabulary and every shard have the size that the manifest records.
-
-    Raises:
-        FileNotFoundError: a file is missing.
-        ValueError: a file has another size.
-    """
-    entries: list[VocabularyEntry | ShardEntry] = [*manifest.vocabulary_entries()]
-    for split in manifest.splits.values():
-        entries += split.shards
+    """Raises FileNotFoundError or ValueError if a file is missing or has another size than the manifest records."""
+    shards = (shard for split in manifest.splits.values() for shard in split.shards)
+    entries: Iterable[VocabularyEntry | ShardEntry] = itertools.chain(manifest.vocabulary_entries(), shards)
     for entry in entries:
         path = folder / entry.file
         if not path.is_file():

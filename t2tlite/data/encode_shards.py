@@ -7,7 +7,6 @@ pairs a shard contains depends on the text alone, so the files are the same for 
 from __future__ import annotations
 
 import collections
-import contextlib
 import dataclasses
 import json
 import multiprocessing
@@ -62,16 +61,8 @@ def encode_all(
     """Writes every shard and yields the split and the entry of each, in order.
 
     At most twice `num_processes` chunks are in memory at a time. A single process is the calling one; several are
-    started by `spawn`, so a script that calls this needs `if __name__ == "__main__":`.
-
-    Args:
-        tasks: the shards to write.
-        vocabularies: one file, or the source's and the target's.
-        num_processes: how many processes encode.
-
-    Raises:
-        ChildProcessError: a process died.
-        OSError: a shard cannot be written.
+    started by `spawn`, so a script that calls this needs `if __name__ == "__main__":`. `vocabularies` are one file, or
+    the source's and the target's. Raises ChildProcessError if a process dies, OSError if a shard cannot be written.
     """
     if num_processes == 1:
         encoders = [open_encoder(path) for path in vocabularies]
@@ -86,8 +77,12 @@ def encode_all(
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            with _interrupts_blocked():
+            # Ctrl-C is blocked, and for good in processes started here: the parent lets them finish their shards
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            try:
                 pending.append(executor.submit(_work, task))
+            finally:
+                signal.pthread_sigmask(signal.SIG_SETMASK, before)
         while pending:
             yield pending.popleft().result()
     except BrokenProcessPool as error:
@@ -100,30 +95,6 @@ def encode_all(
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def shard_entry(path: Path) -> SplitEntry:
-    """The manifest's entry of a split with only this shard. Raises ValueError if the shard is damaged."""
-    store = TokenStore([path])
-    return SplitEntry(
-        pairs=len(store),
-        source_tokens=int(store.source_lengths.sum()),
-        target_tokens=int(store.target_lengths.sum()),
-        longest_source=int(store.source_lengths.max(initial=0)),
-        longest_target=int(store.target_lengths.max(initial=0)),
-        dropped=json.loads(read_notes(path)["dropped"]),
-        shards=(ShardEntry(path.name, len(store), path.stat().st_size, file_sha256(path)),),
-    )
-
-
-@contextlib.contextmanager
-def _interrupts_blocked() -> Iterator[None]:
-    """Blocks Ctrl-C, for good in processes started meanwhile: the parent lets them finish their shards."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 _encoders: list[TextEncoder] = []  # of an encoding process: one, or the source's and the target's
 
 
@@ -133,7 +104,7 @@ def _start_worker(vocabularies: list[Path]) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Ends this process when its parent has ended, even if it was killed: it would wait for chunks forever."""
+    """Ends this process when its parent ends, even if that is killed: it would wait for chunks forever."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
@@ -144,26 +115,36 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
 
 
 def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
+    """Writes a shard, unless it exists, and returns its split and the manifest's entry of a split of it alone."""
     if not task.path.exists():
-        is_training = task.split == "train"
-        dropped = dict.fromkeys(DROPPED, 0)
         texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
-        ids: tuple[list[list[int]], list[list[int]]] = [], []
-        encoded = zip(encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1]), strict=True)
-        for pair, (source, target) in zip(task.pairs, encoded, strict=True):
-            if is_training and (reason := _reason_to_drop(task, pair, len(source), len(target))):
-                dropped[reason] += 1
-            else:
-                ids[0].append(source)
-                ids[1].append(target)
-        vocab_size = max(encoder.vocab_size for encoder in encoders)
-        notes = {"dropped": json.dumps(dropped)}
-        write_shard(task.path, *ids, vocab_size, texts=None if is_training else texts, notes=notes)
-    return task.split, shard_entry(task.path)
+        sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
+        rows = zip(task.pairs, sources, targets, strict=True)
+        reasons = [_reason_to_drop(task, pair, len(source), len(target)) for pair, source, target in rows]
+        write_shard(
+            task.path,
+            [source for source, reason in zip(sources, reasons, strict=True) if reason is None],
+            [target for target, reason in zip(targets, reasons, strict=True) if reason is None],
+            vocab_size=max(encoder.vocab_size for encoder in encoders),
+            texts=None if task.split == "train" else texts,
+            notes={"dropped": json.dumps({reason: reasons.count(reason) for reason in DROPPED})},
+        )
+    store = TokenStore([task.path])
+    return task.split, SplitEntry(
+        pairs=len(store),
+        source_tokens=int(store.source_lengths.sum()),
+        target_tokens=int(store.target_lengths.sum()),
+        longest_source=int(store.source_lengths.max(initial=0)),
+        longest_target=int(store.target_lengths.max(initial=0)),
+        dropped=json.loads(read_notes(task.path)["dropped"]),
+        shards=(ShardEntry(task.path.name, len(store), task.path.stat().st_size, file_sha256(task.path)),),
+    )
 
 
 def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
-    """Why a training pair of these lengths, EOS not included, is left out: one of DROPPED, or None if it is kept."""
+    """Why a pair of these lengths, EOS not included, is left out: one of DROPPED, or None if it is kept."""
+    if task.split != "train":
+        return None
     if not all(map(str.strip, pair)):
         return "empty"
     shorter, longer = sorted(lengths)

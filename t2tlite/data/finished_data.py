@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
+from t2tlite import registry
 from t2tlite.data.dataset import check_files
 from t2tlite.data.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from t2tlite.data.problem import Problem
@@ -14,12 +14,8 @@ from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them: every field but `reverse`, which does not change the data.
-
-    Given vocabularies are recorded by their SHA-256, since their content matters and not their path.
-    """
-    fields = {field.name: getattr(problem, field.name) for field in dataclasses.fields(problem)}
-    fields.pop("reverse")
+    """The problem's options as the manifest records them: given vocabularies by their SHA-256, not their path."""
+    fields = {field.name: getattr(problem, field.name) for field in registry.option_fields(type(problem))}
     fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
     return json.loads(json.dumps(fields, default=str))
 
@@ -28,20 +24,14 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
 
     Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and are older than
-    the data are not read again.
+    the data are not read again. Complete data that has lost files is not complete.
 
-    Returns:
-        False if there is no complete data, or complete data has lost files and must be made again.
-
-    Raises:
-        ValueError: the folder contains data made from something else, or in another format, or its manifest is
-            damaged.
+    Raises ValueError if the folder contains data made from something else, or as `read_manifest`.
     """
     if not (folder / MANIFEST).exists():
         return False
     manifest = read_manifest(folder)
-    changes = _changes(problem, folder, manifest, tmp_dir)
-    if changes:
+    if changes := _changes(problem, folder, manifest, tmp_dir):
         raise ValueError(
             f"{folder} already holds complete data made from something else: {'; '.join(changes)}. Use another "
             f"--data_dir, or delete {folder} to make the data again."
@@ -58,7 +48,6 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
     # an option that this version of t2tlite added had its default
     then = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file), **manifest.options}
     now = options(problem)
-    ignored: set[str] = set()
     changes = []
     try:
         paths = problem.files(tmp_dir)
@@ -67,7 +56,7 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
     if paths and all(path.is_file() for path in paths):
         # the content of files matters and not their path: options that name them may differ
         names = {path.name for path in paths}
-        ignored = {key for key, value in now.items() if _names_file(value, names)}
+        now = {key: then.get(key) if _names_file(value, names) else value for key, value in now.items()}
         recorded = manifest.made_from
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
@@ -78,7 +67,7 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
                 for path, entry in zip(paths, recorded, strict=True)
                 if not _is_same_file(path, entry, made_at)
             ]
-    for key in sorted({*then, *now} - ignored):
+    for key in sorted({*then, *now}):
         if then.get(key) != now.get(key):
             changes.append(f"{key} was {_shown(then.get(key))}, now {_shown(now.get(key))}")
     return changes

@@ -43,17 +43,11 @@ SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 @dataclasses.dataclass(frozen=True)
 class Generated:
-    """The result of `generate`; `str` gives a summary to print.
-
-    Attributes:
-        dataset: the data, opened.
-        seconds: time taken.
-        already_there: whether the data was complete before, so that nothing was done.
-    """
+    """The result of `generate`; `str` gives a summary to print."""
 
     dataset: Dataset
     seconds: float
-    already_there: bool
+    already_there: bool  # the data was complete before, so that nothing was done
 
     def __str__(self) -> str:
         manifest = self.dataset.manifest
@@ -85,7 +79,7 @@ def generate(
     `max_length_ratio` are dropped, and counted in the manifest.
 
     Args:
-        problem: the problem to make data of; whether it is reversed does not change the files.
+        problem: whether it is reversed does not change the files.
         data_dir: the data directory.
         tmp_dir: the folder of the problem's raw files.
         num_processes: how many processes encode; by default one for each CPU core that this process may use.
@@ -101,56 +95,31 @@ def generate(
         num_processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     _check_options(problem, num_processes)
     folder = Path(data_dir) / problem.name()
-    name = problem.name() + ("_rev" if problem.reverse else "")
-    if finished_data.is_complete(problem, folder, tmp_dir):
-        return Generated(open_dataset(data_dir, name), time.monotonic() - started, True)
-    text = _read_text(problem, tmp_dir)
-    try:
-        with _only_process(folder):
-            # another process may have finished while this one was reading
-            if not finished_data.is_complete(problem, folder, tmp_dir):
-                _make(problem, folder, tmp_dir, text, num_processes)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    already_there = finished_data.is_complete(problem, folder, tmp_dir)
+    if not already_there:
+        text = _read_text(problem, tmp_dir)
+        try:
+            with _only_process(folder):
+                # another process may have finished while this one was reading
+                if not finished_data.is_complete(problem, folder, tmp_dir):
+                    _make(problem, folder, tmp_dir, text, num_processes)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
             raise OSError(
                 f"The disk of {folder} is full. Free some space and run the same command again; it resumes."
             ) from error
-        raise
-    return Generated(open_dataset(data_dir, name), time.monotonic() - started, False)
+    dataset = open_dataset(data_dir, problem.name() + ("_rev" if problem.reverse else ""))
+    return Generated(dataset, time.monotonic() - started, already_there)
 
 
 @dataclasses.dataclass
 class _Text:
-    """What step 1 finds out."""
+    """The result of step 1."""
 
     pairs: dict[str, int]  # pairs of each split, including those to be dropped
     sha256: str  # of all text
     sample: TextSample
-
-
-@dataclasses.dataclass(frozen=True)
-class _Unfinished:
-    """What incomplete data is made from: the content of `unfinished.json`."""
-
-    format: int
-    problem: str
-    options: dict[str, Any]  # those that determine the vocabulary and the shards
-    text_sha256: str
-    chunk: tuple[int, int]  # CHUNK_PAIRS and CHUNK_CHARACTERS
-    vocabulary_sha256: tuple[str, ...]
-
-    @classmethod
-    def of(cls, problem: Problem, text: _Text, vocabularies: list[Path]) -> _Unfinished:
-        options = finished_data.options(problem)
-        decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
-        return cls(
-            format=FORMAT,
-            problem=problem.name(),
-            options={name: options[name] for name in decisive},
-            text_sha256=text.sha256,
-            chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
-            vocabulary_sha256=tuple(file_sha256(path) for path in vocabularies if path.exists()),
-        )
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:
@@ -169,38 +138,36 @@ def _check_options(problem: Problem, num_processes: int) -> None:
 
 def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
     """Step 1."""
-    counts: dict[str, int] = {}
+    counts = dict.fromkeys(problem.splits(), 0)
     digest = hashlib.sha256()
     sample = TextSample()
-    for split in problem.splits():
-        count = 0
+    for split in counts:
         digest.update(f"{split}\n".encode())
         for source, target in _bar(f"reading {split}", problem.pairs(split, tmp_dir)):
-            count += 1
+            counts[split] += 1
             try:
-                digest.update(_checked_bytes(source, target))
+                _check_pair(source, target)
             except ValueError as error:
-                raise ValueError(f"{problem.name()}, {split} pair {count}: {error}") from error
+                raise ValueError(f"{problem.name()}, {split} pair {counts[split]}: {error}") from error
+            digest.update(f"{source}\n{target}\n".encode())
             if split == "train" and source.strip() and target.strip():
                 sample.add(source, target)
-        if count == 0 or (split == "train" and len(sample) == 0):
+        if counts[split] == 0 or (split == "train" and len(sample) == 0):
             kind = "pair with text on both sides" if split == "train" else "pair"
             raise ValueError(
-                f"{problem.name()} needs at least one {kind} in {split}. Received: {count} pairs. Check its files."
+                f"{problem.name()} needs at least one {kind} in {split}. Received: {counts[split]} pairs. "
+                "Check its files."
             )
-        counts[split] = count
     return _Text(counts, digest.hexdigest(), sample)
 
 
-def _checked_bytes(source: str, target: str) -> bytes:
-    """A pair as bytes to hash, after checking it."""
+def _check_pair(source: str, target: str) -> None:
     if not (isinstance(source, str) and isinstance(target, str)):
         raise ValueError(f"Source and target must be text. Received: {source!r} and {target!r}.")
     if "\n" in source or "\n" in target:
         raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
     check_unicode(source)
     check_unicode(target)
-    return f"{source}\n{target}\n".encode()
 
 
 def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int) -> None:
@@ -208,7 +175,7 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
     remove_temporary_files(folder)
     vocabularies = [folder / name for name in vocabulary_names(problem)]
-    if _read_unfinished(folder) != _Unfinished.of(problem, text, vocabularies):
+    if _read_unfinished(folder) != _unfinished(problem, text, vocabularies):
         if problem.vocab_file:
             for given, path in zip(problem.vocab_file, vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
@@ -219,9 +186,14 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
-        write_record(folder / UNFINISHED, _Unfinished.of(problem, text, vocabularies))
+        write_record(folder / UNFINISHED, _unfinished(problem, text, vocabularies))
     text.sample = TextSample()  # frees its memory for the encoding
-    splits = _write_shards(problem, folder, tmp_dir, text.pairs, num_processes, vocabularies)
+    splits = _write_shards(_tasks(problem, folder, tmp_dir, text.pairs), text.pairs, vocabularies, num_processes)
+    if splits["train"].pairs == 0:
+        raise ValueError(
+            f"{problem.name()} needs training pairs. Received: {text.pairs['train']}, of which max_length="
+            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
+        )
     entries = [VocabularyEntry.of(path) for path in vocabularies]
     manifest = Manifest(
         format=FORMAT,
@@ -243,28 +215,16 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
 
 
 def _write_shards(
-    problem: Problem,
-    folder: Path,
-    tmp_dir: Path | None,
-    pairs: dict[str, int],
-    num_processes: int,
-    vocabularies: list[Path],
+    tasks: Iterator[ChunkTask], pairs: dict[str, int], vocabularies: list[Path], num_processes: int
 ) -> dict[str, SplitEntry]:
     """Step 3. Returns the manifest's entry for each split."""
     splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in pairs}
-    tasks = _tasks(problem, folder, tmp_dir, pairs)
     useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
     entries = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
-    bar = _bar("encoding", total=sum(pairs.values()))
-    with contextlib.closing(entries), bar:
+    with contextlib.closing(entries), _bar("encoding", total=sum(pairs.values())) as bar:
         for split, entry in entries:
             splits[split] += entry
             bar.update(entry.pairs + sum(entry.dropped.values()))
-    if splits["train"].pairs == 0:
-        raise ValueError(
-            f"{problem.name()} needs training pairs. Received: {pairs['train']}, of which max_length="
-            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
-        )
     return splits
 
 
@@ -282,9 +242,23 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
             )
 
 
-def _read_unfinished(folder: Path) -> _Unfinished | None:
+def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict[str, Any]:
+    """What incomplete data is made from: the content of `unfinished.json`."""
+    options = finished_data.options(problem)
+    decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
+    return {
+        "format": FORMAT,
+        "problem": problem.name(),
+        "options": {name: options[name] for name in decisive},
+        "text_sha256": text.sha256,
+        "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
+        "vocabulary_sha256": [file_sha256(path) for path in vocabularies if path.exists()],
+    }
+
+
+def _read_unfinished(folder: Path) -> dict[str, Any] | None:
     try:
-        return read_record(folder / UNFINISHED, _Unfinished, f"Delete {folder}.")
+        return read_record(folder / UNFINISHED, dict[str, Any], f"Delete {folder}.")
     except (FileNotFoundError, ValueError):
         return None
 

@@ -29,11 +29,9 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
     has rows 0, 2, 4 and part 1 rows 1, 3 and a row of padding, which adds nothing to any sum.
 
     Args:
-        store: the corpus.
-        plan: its batches.
+        store, plan: the corpus and its batches.
         step: the number of the global batch, from 0.
-        replica: the number of the replica, from 0, over all workers.
-        replicas: how many replicas there are.
+        replica, replicas: the number of the replica, from 0, over all workers, and how many there are.
         micro_batches: A.
     """
     batch = plan.batch(step)
@@ -58,12 +56,7 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
 
 
 def distribute(
-    strategy: tf.distribute.Strategy,
-    store: TokenStore,
-    plan: BatchPlan,
-    start: int,
-    stop: int,
-    micro_batches: int = 1,
+    strategy: tf.distribute.Strategy, store: TokenStore, plan: BatchPlan, start: int, stop: int, micro_batches: int = 1
 ) -> Any:
     """A distributed dataset of the `Part`s of global batches start, ..., stop - 1, one on each replica at each step."""
     replicas = strategy.num_replicas_in_sync

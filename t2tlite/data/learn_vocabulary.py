@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -36,12 +37,10 @@ class TextSample:
 
     def add(self, source: str, target: str) -> None:
         """Offers a pair to the sample."""
-        drawn = self._random.random()
-        if drawn >= self._threshold:
-            return
-        pair = drawn, source[:LONGEST_TEXT], target[:LONGEST_TEXT]
-        self._pairs.append(pair)
-        self._size += _size(pair)
+        pair = self._random.random(), source[:LONGEST_TEXT], target[:LONGEST_TEXT]
+        if pair[0] < self._threshold:
+            self._pairs.append(pair)
+            self._size += _size(pair)
         while self._size > self._limit and len(self._pairs) > 1:
             self._threshold /= 2
             self._pairs = [pair for pair in self._pairs if pair[0] < self._threshold]
@@ -49,21 +48,13 @@ class TextSample:
 
     def sentences(self) -> Iterator[str]:
         """Every text of the sample: of each pair the source, then the target."""
-        for _, source, target in self._pairs:
-            yield source
-            yield target
+        return itertools.chain.from_iterable((source, target) for _, source, target in self._pairs)
 
     def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = ()) -> None:
-        """Learns a vocabulary shared by source and target, and writes it to `path`.
+        """Learns a vocabulary shared by source and target, and writes it to `path`, whose ending determines its type.
 
-        Args:
-            vocab_size: number of pieces; about as many if `path` ends in .subwords.
-            path: the vocabulary file, whose ending determines its type.
-            symbols: strings that are one piece wherever a word begins with one. A .subwords vocabulary has none of
-                them, since it never separates a bracket from a word.
-
-        Raises:
-            ValueError: `vocab_size` does not suit the text.
+        For the arguments and errors see `train_sentencepiece` and `build_subwords`. A .subwords vocabulary has no
+        symbols, since it never separates a bracket from a word.
         """
         if vocabulary_type(path) == "subwords":
             build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
@@ -77,8 +68,8 @@ def check_vocabulary_options(problem: Problem) -> None:
         raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
     if isinstance(problem.vocab_file, str) or len(problem.vocab_file) > 2:
         raise ValueError(
-            "vocab_file must be one vocabulary for source and target, or one for each. Received: "
-            f"{problem.vocab_file!r}."
+            "vocab_file must be one vocabulary for source and target, or one for each. "
+            f"Received: {problem.vocab_file!r}."
         )
     for name in problem.vocab_file:
         open_encoder(Path(name).expanduser())
@@ -87,9 +78,8 @@ def check_vocabulary_options(problem: Problem) -> None:
 def vocabulary_names(problem: Problem) -> list[str]:
     """The names of the vocabulary files in a problem's data: one, or the source's and the target's."""
     endings = [Path(name).suffix for name in problem.vocab_file] or [ENDINGS[problem.vocab_type]]
-    if len(endings) == 1:
-        return [f"vocab{endings[0]}"]
-    return [f"vocab.{side}{ending}" for side, ending in zip(("source", "target"), endings, strict=True)]
+    sides = [""] if len(endings) == 1 else [".source", ".target"]
+    return [f"vocab{side}{ending}" for side, ending in zip(sides, endings, strict=True)]
 
 
 def _size(pair: tuple[float, str, str]) -> int:

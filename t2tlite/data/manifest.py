@@ -103,7 +103,7 @@ class Manifest:
 
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
         """The entries of the vocabulary files: one, or the source's and the target's."""
-        return (self.vocabulary,) if self.target_vocabulary is None else (self.vocabulary, self.target_vocabulary)
+        return (self.vocabulary, self.target_vocabulary) if self.target_vocabulary else (self.vocabulary,)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,10 +126,9 @@ class RunManifest(Manifest):
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
         """The manifest of a run on the data of `manifest` in `data_dir`."""
-        fields = {field.name: getattr(manifest, field.name) for field in dataclasses.fields(Manifest)}
-        if reverse:  # a reversed parsing problem translates sequences of brackets to sentences
-            fields["task"] = "translation"
-        return cls(**fields, reverse=reverse, data_dir=str(data_dir.resolve()))
+        # a reversed parsing problem translates sequences of brackets to sentences
+        task = "translation" if reverse else manifest.task
+        return cls(**{**vars(manifest), "task": task}, reverse=reverse, data_dir=str(data_dir.resolve()))
 
     @property
     def name(self) -> str:
@@ -139,8 +138,8 @@ class RunManifest(Manifest):
     @property
     def vocabularies(self) -> tuple[VocabularyEntry, VocabularyEntry]:
         """The entries of source and target; twice the same if they share a vocabulary."""
-        first, last = self.vocabulary_entries()[0], self.vocabulary_entries()[-1]
-        return (last, first) if self.reverse else (first, last)
+        pair = self.vocabulary, self.target_vocabulary or self.vocabulary
+        return pair[::-1] if self.reverse else pair
 
     @property
     def vocabulary_sizes(self) -> tuple[int, int]:
@@ -171,12 +170,7 @@ class RunManifest(Manifest):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a data directory.
-
-    Raises:
-        FileNotFoundError: there is no manifest.
-        ValueError: the manifest is damaged, or of another format.
-    """
+    """The manifest of a data directory. Raises FileNotFoundError; ValueError if it is damaged or of another format."""
     path, advice = folder / MANIFEST, f"Delete {folder} and run t2t-datagen again."
     found = read_record(path, dict[str, Any], advice).get("format", FORMAT)
     if found != FORMAT:

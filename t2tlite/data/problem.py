@@ -1,7 +1,7 @@
 """What a problem defines: where its sentence pairs come from, and how they are decoded.
 
-A problem knows text and nothing else. `data/generate.py` turns its text into a vocabulary and token shards,
-and from then on the manifest in the data directory stands for the problem.
+A problem knows text and nothing else. `data/generate.py` turns its text into a vocabulary and token shards, and from
+then on the manifest in the data directory stands for the problem.
 """
 
 from __future__ import annotations
@@ -17,12 +17,7 @@ SPLITS = ("train", "dev", "test")
 
 
 def option(default: Any, text: str) -> Any:
-    """A field that is an option of a problem.
-
-    Args:
-        default: the value if the flag is not given.
-        text: the help text of the flag, to which the default is added.
-    """
+    """A field that is an option of a problem; `text` is the help text of its flag, to which the default is added."""
     return dataclasses.field(default=default, metadata={"help": text})
 
 

@@ -34,8 +34,7 @@ def write_shard(
 
     Args:
         path: the file to write.
-        sources: the token ids of each source, without EOS, which is appended here.
-        targets: the token ids of each target, likewise.
+        sources, targets: the token ids of each source and target, without EOS, which is appended here.
         vocab_size: ids are less than this; up to 65,536 they take 2 bytes each, beyond that 4.
         texts: the texts of sources and targets, if the shard is to contain them.
         notes: recorded in the schema's metadata; `read_notes` returns them.
@@ -43,12 +42,12 @@ def write_shard(
     Raises:
         ValueError: the numbers of rows differ, or an id is out of range.
     """
-    columns: dict[str, pa.Array] = {}
-    for side, rows in zip(SIDES, (sources, targets), strict=True):
-        columns[side] = _id_column(rows, vocab_size, f"{side} of {path}")
+    columns = {
+        side: _id_column(rows, vocab_size, f"{side} of {path}")
+        for side, rows in zip(SIDES, (sources, targets), strict=True)
+    }
     if texts is not None:
-        for side, lines in zip(SIDES, texts, strict=True):
-            columns[f"{side}_text"] = pa.array(lines, pa.string())
+        columns |= {f"{side}_text": pa.array(lines, pa.string()) for side, lines in zip(SIDES, texts, strict=True)}
     counts = {name: len(column) for name, column in columns.items()}
     if len(set(counts.values())) != 1:
         raise ValueError(f"Every column of a shard must have as many rows. Received: {counts} for {path}.")
@@ -73,26 +72,22 @@ class TokenStore:
         store.sources(np.array([1, 0]), 4)     # [[8, 1, 0, 0], [5, 6, 1, 0]]
 
     Attributes:
-        source_lengths: int32 [N], tokens of each source, EOS included.
-        target_lengths: int32 [N], tokens of each target, EOS included.
+        source_lengths, target_lengths: int32 [N], tokens of each source and target, EOS included.
     """
 
     def __init__(self, paths: Sequence[Path], reverse: bool = False):
         """Opens the shards of the split, in order, and swaps sources and targets if `reverse`.
 
-        Raises:
-            ValueError: a shard is damaged.
-            FileNotFoundError: a shard is missing.
+        Raises FileNotFoundError if a shard is missing, ValueError if one is damaged.
         """
         self._paths = paths
         self._shards = [_open_shard(path) for path in paths]
-        counts = [shard.num_rows for shard in self._shards]
         # of each shard: where each row begins, int32 [rows + 1], and the ids, uint16 or int32 [tokens]
         self._columns = {
             side: [(shard[side].offsets.to_numpy(), shard[side].values.to_numpy()) for shard in self._shards]
             for side in SIDES
         }
-        self._first_rows = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])  # [shards + 1]
+        self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])  # int64 [shards + 1]
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
         self.source_lengths: np.ndarray = self._lengths(self._source_side)
         self.target_lengths: np.ndarray = self._lengths(self._target_side)
@@ -103,9 +98,7 @@ class TokenStore:
     def sources(self, indices: np.ndarray, width: int) -> np.ndarray:
         """The sources at `indices`, integers [R] in any order, padded to `width` W tokens: int32 [R, W].
 
-        Raises:
-            ValueError: a source is longer than `width`.
-            IndexError: an index is not in 0, ..., N - 1.
+        Raises ValueError if a source is longer than `width`, IndexError if an index is not in 0, ..., N - 1.
         """
         return self._rows(self._source_side, self.source_lengths, indices, width)
 
@@ -122,8 +115,7 @@ class TokenStore:
         return self._text(self._target_side)
 
     def _lengths(self, side: str) -> np.ndarray:
-        lengths = [np.diff(offsets) for offsets, _ in self._columns[side]]
-        return np.concatenate([*lengths, np.zeros(0, np.int32)]).astype(np.int32, copy=False)
+        return np.concatenate([np.zeros(0, np.int32), *(np.diff(offsets) for offsets, _ in self._columns[side])])
 
     def _rows(self, side: str, all_lengths: np.ndarray, indices: np.ndarray, width: int) -> np.ndarray:
         indices = np.asarray(indices)

@@ -17,9 +17,6 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
     Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and what was at `path`
     before stays. Only a killed process leaves the temporary file behind.
-
-    Raises:
-        OSError: the file cannot be written, for example because the disk is full.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")

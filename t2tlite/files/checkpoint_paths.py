@@ -16,14 +16,10 @@ def list_checkpoints(folder: Path) -> list[str]:
 
 
 def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
-    """The checkpoint to use: `path`, or the newest checkpoint of `run`.
+    """The checkpoint to use: `path`, or the newest checkpoint of the run directory `run`.
 
-    Args:
-        run: a run directory.
-        path: a checkpoint (RUN/model.ckpt-N) or a folder of checkpoints, also relative to `run`; or None.
-
-    Raises:
-        FileNotFoundError: there is no such checkpoint.
+    `path` is a checkpoint (RUN/model.ckpt-N) or a folder of checkpoints, also relative to `run`. Raises
+    FileNotFoundError if there is no such checkpoint.
     """
     named = Path(str(path).removesuffix(".index")).expanduser() if path else run
     for where in (named, run / named):

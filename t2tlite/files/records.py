@@ -19,7 +19,7 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
     Args:
         path: the file.
-        kind: a dataclass.
+        kind: a dataclass, or a type of dict.
         advice: what the user can do when the file is damaged, a sentence.
 
     Raises:
@@ -36,9 +36,5 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 def write_record(path: Path, record: Any) -> None:
     """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
     if not isinstance(record, dict):
-        record = dataclasses.asdict(record, dict_factory=_without_none)
+        record = dataclasses.asdict(record, dict_factory=lambda fields: {k: v for k, v in fields if v is not None})
     write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
-
-
-def _without_none(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: value for name, value in fields if value is not None}

@@ -33,12 +33,9 @@ def check_file(path: str | Path) -> Path:
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
-    """Yields the lines of a UTF-8 file without their line ends ("\\n" or "\\r\\n").
+    """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their line ends ("\\n" or "\\r\\n").
 
     A byte order mark at the start of the file is left out. A last line without a line end counts as a line.
-
-    Args:
-        path: plain text, or gzip if the name ends in `.gz`.
 
     Raises:
         FileNotFoundError: at once: there is no such file.
@@ -48,11 +45,7 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str | Path]) -> Iterator[tuple[str, str]]:
-    """Yields (source, target) line by line from pairs of files, in order.
-
-    Args:
-        source_paths: source files, read one after the other.
-        target_paths: as many target files; line n of each is the translation of line n of its source file.
+    """Yields (source, target) line by line from pairs of files, one pair after the other.
 
     Raises:
         FileNotFoundError: at once: one of the files does not exist.
@@ -65,18 +58,14 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
             "There must be as many source files as target files. "
             f"Received: {len(source_paths)} source ({sources}) and {len(target_paths)} target ({targets})."
         )
-    pairs = [
-        (check_file(source), check_file(target)) for source, target in zip(source_paths, target_paths, strict=True)
-    ]
-    return itertools.chain.from_iterable(_parallel(source, target) for source, target in pairs)
+    pairs = zip(map(check_file, source_paths), map(check_file, target_paths), strict=True)
+    return itertools.chain.from_iterable(itertools.starmap(_parallel, list(pairs)))
 
 
 def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
     """Yields (source, target) from a file of lines "source TAB target".
 
-    Raises:
-        FileNotFoundError: at once, when there is no such file.
-        ValueError: while reading: a line is not two texts with a TAB between, and all that `read_lines` raises.
+    Raises ValueError if a line is not two texts with a TAB between, and all that `read_lines` raises.
     """
     for number, line in enumerate(read_lines(path), start=1):
         source, tab, target = line.partition("\t")
@@ -86,12 +75,7 @@ def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
 
 
 def check_line_counts(counts: Mapping[str, int], advice: str) -> None:
-    """Raises ValueError unless files that belong together line by line have equally many lines, and some.
-
-    Args:
-        counts: lines by file name.
-        advice: what to do about it, a sentence.
-    """
+    """Raises ValueError with `advice` unless files have equally many lines, and some. `counts`: name -> lines."""
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
         raise ValueError(f"Files must have equally many lines, and not be empty. Received: {received}. {advice}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 
 from t2tlite.files.atomic_file import file_sha256
@@ -11,10 +12,7 @@ from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> ending of its file's name
-ENCODERS: dict[str, type[SentencePieceEncoder | SubwordEncoder]] = {
-    "sentencepiece": SentencePieceEncoder,
-    "subwords": SubwordEncoder,
-}
+ENCODERS: dict[str, Callable[..., TextEncoder]] = {"sentencepiece": SentencePieceEncoder, "subwords": SubwordEncoder}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -45,9 +45,7 @@ class SentencePieceEncoder(TextEncoder):
     def __init__(self, path: str | Path):
         """Loads a `.model` file, which takes milliseconds.
 
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is not a SentencePiece model, or its padding and EOS ids are not 0 and 1.
+        Raises FileNotFoundError, or ValueError if it is not a SentencePiece model with padding id 0 and EOS id 1.
         """
         self.path = Path(path)
         if not self.path.is_file():
@@ -103,9 +101,8 @@ def train_sentencepiece(
         path: the model file, written atomically.
         symbols: strings without spaces, each of which is one piece wherever a word begins with it.
 
-    Raises:
-        ValueError: `vocab_size` is too large or too small for the text (the message names the limit), there is no
-            text, or a sentence contains a lone surrogate.
+    Raises ValueError if `vocab_size` is too large or too small for the text (the message names the limit), there is no
+    text, or a sentence contains a lone surrogate.
     """
     model = io.BytesIO()
     try:

@@ -12,20 +12,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.vocabularies.subword_encoder import (
-    EOS_SUBTOKENS,
-    ESCAPE_CHARACTERS,
-    PAD_SUBTOKENS,
-    escape,
-    longest_matches,
-    tokenize,
-)
+from t2tlite.vocabularies import subword_encoder
+from t2tlite.vocabularies.subword_encoder import escape, longest_matches, tokenize
 from t2tlite.vocabularies.text_encoder import check_unicode
 
-RESERVED = PAD_SUBTOKENS[0], EOS_SUBTOKENS[0]
-UNWRITABLE = frozenset(
-    "\n\r"
-)  # cannot be in a line of a file, so tokens that contain them are spelled with their numbers
+RESERVED = subword_encoder.PAD_SUBTOKENS[0], subword_encoder.EOS_SUBTOKENS[0]
+UNWRITABLE = frozenset("\n\r")  # cannot be in a line of a file: tokens that contain them are spelled with their numbers
 ITERATIONS = 4
 LARGEST_MIN_COUNT = 1000
 
@@ -39,9 +31,8 @@ def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path)
             1,000 leads to such a size; otherwise it is the nearest that the search finds. Small text gives fewer.
         path: the vocabulary file, written atomically.
 
-    Raises:
-        ValueError: there is no text, `target_size` is less than the special tokens and the text's characters need, or
-            a sentence contains a lone surrogate.
+    Raises ValueError if there is no text, `target_size` is less than the special tokens and the text's characters need,
+    or a sentence contains a lone surrogate.
     """
     token_counts = count_tokens(sentences)
     if not token_counts:
@@ -55,7 +46,7 @@ def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path)
         )
     subtokens = learn_to_size(token_counts, target_size)
     with atomic_file(path) as file:
-        file.write("".join(f"'{subtoken}'\n" for subtoken in subtokens).encode("utf-8"))
+        file.writelines(f"'{subtoken}'\n".encode() for subtoken in subtokens)
 
 
 def count_tokens(sentences: Iterable[str]) -> Counter[str]:
@@ -69,7 +60,7 @@ def count_tokens(sentences: Iterable[str]) -> Counter[str]:
 
 def alphabet_of(tokens: Iterable[str]) -> frozenset[str]:
     """The characters that are subtokens themselves: those of the tokens, of the special tokens and of escapes."""
-    return ESCAPE_CHARACTERS.union(*RESERVED, *tokens) - UNWRITABLE
+    return subword_encoder.ESCAPE_CHARACTERS.union(*RESERVED, *tokens) - UNWRITABLE
 
 
 def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str]:
@@ -84,10 +75,8 @@ def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str
         distance = abs(len(subtokens) - target_size)
         if distance * 100 < target_size or smallest >= largest or min_count < 2:
             return subtokens
-        if len(subtokens) > target_size:
-            other = bisect(min_count + 1, largest)
-        else:
-            other = bisect(smallest, min_count - 1)
+        too_many = len(subtokens) > target_size
+        other = bisect(min_count + 1, largest) if too_many else bisect(smallest, min_count - 1)
         return other if abs(len(other) - target_size) < distance else subtokens
 
     return bisect(1, LARGEST_MIN_COUNT)
@@ -96,9 +85,7 @@ def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str
 def learn_subtokens(token_counts: Mapping[str, int], min_count: int) -> list[str]:
     """Subtokens in the order of their ids: the special tokens, then the most frequent first.
 
-    Args:
-        token_counts: how often each token occurs.
-        min_count: at least 1. A string becomes a subtoken if it occurs at least this often outside of longer subtokens.
+    A string becomes a subtoken if it occurs at least `min_count` times, 1 or more, outside of longer subtokens.
     """
     alphabet = alphabet_of(token_counts)
     escaped_counts = [(escape(token, alphabet), count) for token, count in token_counts.items()]

@@ -88,13 +88,8 @@ def _character(found: re.Match[str]) -> str:
 def longest_matches(escaped: str, subtokens: Collection[str], longest: int) -> list[str]:
     """Splits an escaped token into subtokens from left to right, each the longest that matches.
 
-    Args:
-        escaped: the token.
-        subtokens: a set, or a dict with subtokens as keys.
-        longest: the number of characters of the longest subtoken.
-
-    Raises:
-        KeyError: no subtoken begins with a character, which is the exception's argument.
+    `longest` is the number of characters of the longest subtoken. Raises KeyError with a character that is not a
+    subtoken, where no longer one matches.
     """
     matches = []
     start = 0
@@ -132,10 +127,8 @@ class SubwordEncoder(TextEncoder):
     def __init__(self, path: str | Path):
         """Loads a `.subwords` file, which takes some 20 milliseconds.
 
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: it is not UTF-8, its first two lines are not the padding and EOS tokens, or no subtoken ends a
-                word.
+        Raises FileNotFoundError, or ValueError if it is not UTF-8, its first two lines are not the padding and EOS
+        tokens, or no subtoken ends a word.
         """
         self.path = Path(path)
         self._subtokens = _read_subtokens(self.path)
@@ -146,11 +139,9 @@ class SubwordEncoder(TextEncoder):
         self._token_ids = functools.lru_cache(CACHED_TOKENS)(self._encode_token)
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        rows = []
         for text in texts:
             check_unicode(text)
-            rows.append(list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text)))))
-        return rows
+        return [list(itertools.chain.from_iterable(map(self._token_ids, tokenize(text)))) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
         tokens = map(unescape, "".join(self.pieces(text_ids(ids, self.vocab_size))).split("_"))
@@ -189,5 +180,4 @@ def _read_subtokens(path: Path) -> list[str]:
 
 
 def _without_quotes(line: str) -> str:
-    """A line without the pair of quotes around it, if there is one."""
     return line[1:-1] if line[:1] in ("'", '"') and line[0] == line[-1] else line

@@ -15,38 +15,27 @@ from t2tlite.tokens import EOS, PAD
 
 
 class TextEncoder(Protocol):
-    """A vocabulary: text to token ids and back. Encoders can be pickled.
+    """A vocabulary: text to token ids and back. Encoders can be pickled."""
 
-    Attributes:
-        path: the vocabulary file.
-        vocab_size: number of ids.
-    """
-
-    path: Path
-    vocab_size: int
+    path: Path  # the vocabulary file
+    vocab_size: int  # number of ids
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each text, without EOS; an empty list for the empty text.
 
-        Raises:
-            ValueError: a text contains a lone surrogate, or a character that a damaged vocabulary cannot encode.
+        Raises ValueError if a text contains a lone surrogate, or a character that a damaged vocabulary cannot encode.
         """
         ...
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as models output them.
 
-        Raises:
-            ValueError: an id before EOS is negative, or `vocab_size` or more.
+        Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """
         ...
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """How the vocabulary writes each id, EOS and padding included.
-
-        Raises:
-            ValueError: an id is negative, or `vocab_size` or more.
-        """
+        """How the vocabulary writes each id, EOS and padding included. Raises ValueError if an id is out of range."""
         ...
 
     def encode(self, text: str) -> list[int]:

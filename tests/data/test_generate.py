@@ -29,14 +29,14 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
     assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
     assert data.manifest.language_pair == ("en", "de")
     assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
-    assert data.target_encoder.vocab_size == 330
+    assert data.encoders[1].vocab_size == 330
     for split in data.manifest.splits:
         store, pairs = data.store(split), getattr(task, split)
         rows = np.arange(len(pairs))
         sources = store.sources(rows, int(store.source_lengths.max()))
         targets = store.targets(rows, int(store.target_lengths.max()))
-        assert [data.source_encoder.decode(row) for row in sources] == [source for source, _ in pairs]
-        assert [data.target_encoder.decode(row) for row in targets] == [target for _, target in pairs]
+        assert [data.encoders[0].decode(row) for row in sources] == [source for source, _ in pairs]
+        assert [data.encoders[1].decode(row) for row in targets] == [target for _, target in pairs]
         entry = data.manifest.splits[split]
         assert entry.pairs == len(pairs)
         assert entry.source_tokens == np.count_nonzero(sources)
@@ -96,7 +96,7 @@ def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
     assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
     assert data.store("dev").source_text()[:2] == ["", " a  cat "]
-    assert data.store("dev").source_lengths[0] == 1  # the end mark alone
+    assert data.store("dev").source_lengths[0] == 1  # EOS alone
     assert data.store("dev").target_text()[1] == " "
 
 
@@ -220,5 +220,5 @@ def test_summary(tmp_path):
 
 
 def test_module_constants_fit_four_bytes_offsets():
-    """A shard's tokens are at most its bytes of text and one end mark a pair: Arrow counts them in 31 bits."""
+    """A shard's tokens are at most its bytes of text and one EOS a pair: Arrow counts them in 31 bits."""
     assert 4 * encode_shards.CHUNK_CHARACTERS + 50_000 < 2**31

@@ -46,8 +46,8 @@ def test_data_of_the_treebank(treebank, tmp_path, capsys):
     store = dataset.store("test")
     assert store.source_text() == [filled(WORDS, f"23{file}{letter}") for file in (98, 99) for letter in "ab"]
     target = store.targets([0], int(store.target_lengths[0]))[0]
-    assert dataset.target_encoder.decode(target) == store.target_text()[0] == WRITTEN["normalised"]
-    pieces = [piece.removeprefix("▁") for piece in dataset.target_encoder.pieces(target)]
+    assert dataset.encoders[1].decode(target) == store.target_text()[0] == WRITTEN["normalised"]
+    pieces = [piece.removeprefix("▁") for piece in dataset.encoders[1].pieces(target)]
     assert [piece for piece in pieces if piece[0] in "()"] == re.findall(r"[()]\w+", WRITTEN["normalised"])
 
     before = contents(tmp_path / "data")
@@ -82,11 +82,11 @@ def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
     # of 4 kinds of clause and 8 of phrase; the tags that are no letters alone are . , and PRP$
     assert len(symbols) == (12 if linearisation == "t2t" else 24) + 3
     for symbol in symbols:
-        assert dataset.target_encoder.pieces(dataset.target_encoder.encode(f"{symbol} {symbol}")) == [f"▁{symbol}"] * 2
+        assert dataset.encoders[1].pieces(dataset.encoders[1].encode(f"{symbol} {symbol}")) == [f"▁{symbol}"] * 2
     store = dataset.store("dev")
     for row, (source, target) in enumerate(zip(store.source_text(), store.target_text(), strict=True)):
         for text, side in ((source, store.sources([row], 100)), (target, store.targets([row], 100))):
-            assert dataset.target_encoder.decode(side[0]) == text
+            assert dataset.encoders[1].decode(side[0]) == text
         assert store.target_lengths[row] <= 2 * len(target.split())
 
 

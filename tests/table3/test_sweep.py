@@ -86,7 +86,7 @@ def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
 def test_cost_is_of_the_mean_lengths_in_the_direction_asked_for(dataset):
     store = dataset.store("train")
     source, target = (float(lengths.mean()) for lengths in (store.source_lengths, store.target_lengths))
-    d, size = 8, dataset.target_encoder.vocab_size
+    d, size = 8, dataset.encoders[1].vocab_size
     # two operations a multiplication: a layer each, projections and feed-forward 6 d^2, scores and their use 2 d
     encoder = source * 6 * d * d + 2 * source * source * d
     decoder = target * (6 + 2) * d * d + source * 2 * d * d + 2 * (target * target + target * source) * d

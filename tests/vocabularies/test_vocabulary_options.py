@@ -39,20 +39,20 @@ def ids(store):
 
 def decoded(data, split):
     pairs = ids(data.store(split))
-    return [(data.source_encoder.decode(source), data.target_encoder.decode(target)) for source, target in pairs]
+    return [(data.encoders[0].decode(source), data.encoders[1].decode(target)) for source, target in pairs]
 
 
 def test_subwords_are_learned(tmp_path):
     problem = TinyTask(vocab_type="subwords", vocab_size=90)
     made = generate(problem, tmp_path / "data", num_processes=1)
     data = made.dataset
-    assert isinstance(data.source_encoder, SubwordEncoder)
-    assert data.source_encoder is data.target_encoder
+    assert isinstance(data.encoders[0], SubwordEncoder)
+    assert data.encoders[0] is data.encoders[1]
     entry = data.manifest.vocabulary
     assert (entry.file, entry.type, entry.size) == (
         "vocab.subwords",
         "subwords",
-        data.source_encoder.vocab_size,
+        data.encoders[0].vocab_size,
     )
     assert 80 <= entry.size <= 100
     build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
@@ -113,7 +113,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(encode_shards, "shard_entry", stop)
+        patch.setattr(encode_shards, "read_notes", stop)
         with pytest.raises(KeyboardInterrupt):
             generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
     data = generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1).dataset
