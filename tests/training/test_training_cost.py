@@ -175,7 +175,7 @@ def test_gpus_that_the_paper_names_are_not_measured(monkeypatch, name, tflops):
     finally:
         device_tflops.cache_clear()
     assert found == (tflops or 50.0)
-    assert source.startswith("measured" if tflops is None else "the paper's figure")
+    assert source.startswith("measured" if tflops is None else "the paper's number")
 
 
 def test_measuring_a_processor(monkeypatch):
