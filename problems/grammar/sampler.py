@@ -19,6 +19,7 @@ from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Phrase, Pl
 T = TypeVar("T")
 
 PERSONS = NOUNS_OF["person"]
+OWNED, MASS = frozenset(NOUNS_OF["owned"]), frozenset(NOUNS_OF["mass"])
 SPEAKERS = (0, 2)  # the persons of I and we
 
 
@@ -44,9 +45,10 @@ class Sampler:
     def draw(self, table: str, **conditions: bool) -> str:
         """A value from a table of probabilities.txt, where these conditions are met or not."""
         roll = self.random()
-        return next(
-            value for limit, value, needed in TABLES[table] if roll < limit and (not needed or conditions[needed])
-        )
+        for limit, value, needed in TABLES[table]:
+            if roll < limit and (not needed or conditions[needed]):
+                return value
+        raise ValueError(f"The last line of [{table}] in probabilities.txt must have no condition. Remove it.")
 
     def sentence(self) -> Clause:
         """One sentence, at random."""
@@ -126,7 +128,7 @@ class Sampler:
             clause = self.event(tense)
         else:
             clause = Clause(self.choice(VERBS["transitive"]), tense, self.person())
-            nouns = [noun for noun in clause.verb.objects if noun not in NOUNS_OF["mass"]]
+            nouns = [noun for noun in clause.verb.objects if noun not in MASS]
             if kind == "which" and nouns:
                 clause.object = Nominal("which", self.choice(nouns), plural=self.random() < 0.2)
                 self.add_adjective(clause.object)
@@ -220,8 +222,8 @@ class Sampler:
         `bare` (without determiner, as in "buys apples").
         """
         noun = self.choice(nouns)
-        conditions = {"bare": False, "indefinite": True, "counted": True, "owned": noun in NOUNS_OF["owned"], **allowed}
-        table = "mass determiner" if noun in NOUNS_OF["mass"] else "determiner"
+        conditions = {"bare": False, "indefinite": True, "counted": True, "owned": noun in OWNED, **allowed}
+        table = "mass determiner" if noun in MASS else "determiner"
         determiner, plurals = self.draw(table, **conditions).split()
         phrase = Nominal(determiner.strip("-"), noun)
         if determiner == "possessive":
@@ -240,7 +242,7 @@ class Sampler:
     def plain(self, nouns: Sequence[Word]) -> Nominal:
         """One of the nouns after the, my, his, her, our or their."""
         noun = self.choice(nouns)
-        return Nominal(self.draw("possessive") if noun in NOUNS_OF["owned"] and self.random() < 0.5 else "the", noun)
+        return Nominal(self.draw("possessive") if noun in OWNED and self.random() < 0.5 else "the", noun)
 
     def add_adjective(self, phrase: Nominal) -> None:
         """Perhaps an adjective."""
