@@ -44,7 +44,7 @@ def test_first_position_and_wavelengths():
 
 
 def test_equals_the_fixtures_table(fixtures):
-    table = np.load(fixtures / "t2t" / "positional.npz")
+    table = np.load(fixtures / "tensor2tensor" / "positional.npz")
     np.testing.assert_allclose(sinusoids(np.arange(10), 16), table["paper_len10_ch16"], atol=ROUNDING)
 
 
