@@ -8,13 +8,10 @@ import tensorflow as tf
 
 
 def make_strategy(gpus: int | None = None) -> tf.distribute.Strategy:
-    """Data-parallel training on the GPUs of this machine, or on its CPU; on several machines if TF_CONFIG is set.
+    """Data-parallel training on this machine, or on several if TF_CONFIG is set.
 
-    Args:
-        gpus: how many GPUs to use; None for all, 0 for the CPU.
-
-    Raises:
-        ValueError: there are not as many GPUs.
+    `gpus` says how many GPUs to use: None for all, 0 for the CPU, which also trains if there is no GPU. If there are
+    not as many, raises a ValueError.
     """
     if os.environ.get("TF_CONFIG"):
         return tf.distribute.MultiWorkerMirroredStrategy()
