@@ -25,6 +25,7 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import report
+from t2tlite.training.strategy import gpu_name
 
 SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
@@ -154,16 +155,13 @@ def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
     """What a run is trained with."""
-    device = f"{platform.machine()} CPU, {os.cpu_count()} cores"
-    if "GPU" in strategy.extended.worker_devices[0]:
-        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
-        device = details.get("device_name", "GPU")
+    on_gpu = "GPU" in strategy.extended.worker_devices[0]
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
         keras=keras.__version__,
         numpy=np.__version__,
         python=platform.python_version(),
-        device=device,
+        device=gpu_name() if on_gpu else f"{platform.machine()} CPU, {os.cpu_count()} cores",
         replicas=strategy.num_replicas_in_sync,
     )

@@ -16,6 +16,7 @@ import tensorflow as tf
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.runs.records import NO_COST, RunCost
 from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training.strategy import gpu_name
 from t2tlite.types import Tensor
 
 PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
@@ -90,8 +91,7 @@ def device_tflops(device: str) -> tuple[float, str]:
     """
     is_gpu = "GPU" in device
     if is_gpu:
-        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
-        name = details.get("device_name", "")
+        name = gpu_name()
         for model, tflops in PAPER_TFLOPS.items():
             if re.search(rf"\b{model}[a-z]?\b", name):
                 return tflops, f"the paper's number for {model}"

@@ -21,3 +21,9 @@ def make_strategy(gpus: int | None = None) -> tf.distribute.Strategy:
             f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {found}. Received: {gpus}."
         )
     return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(found if gpus is None else gpus)] or ["CPU:0"])
+
+
+def gpu_name() -> str:
+    """The model of the first GPU, such as "Tesla P100-PCIE-16GB"; "GPU" if TensorFlow does not know it."""
+    details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
+    return details.get("device_name", "GPU")
