@@ -30,19 +30,14 @@ class _Checked:
             _check_value(field, getattr(self, field.name))
 
     def override(self: H, text: str) -> H:
-        """A copy changed as `text` says.
+        """A copy changed as `text`, `field=value,field=value`, says.
 
-        Args:
-            text: `field=value,field=value`; blanks around names and values do not count, nor does a last comma.
-                Booleans are true, false, 1 or 0, in either case. Strings stand as they are, without quotes.
+        Blanks around names and values do not count, nor does a last comma. Booleans are true, false, 1 or 0, in either
+        case; strings have no quotes. An unknown field, a field set twice, a value of the wrong type or out of range, or
+        a part that is not `field=value` raises a ValueError.
 
-        Raises:
-            ValueError: an unknown field, a value of the wrong type or out of range, a field set twice, or a part
-                that is not `field=value`.
-
-        Example:
-            >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
-            2048
+        >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
+        2048
         """
         fields = {field.name: field for field in dataclasses.fields(self)}  # type: ignore[arg-type]
         changes: dict[str, Any] = {}
@@ -51,7 +46,8 @@ class _Checked:
             if not equals or not name:
                 raise ValueError(f"Each change must be field=value. Received: {part!r} in {text!r}.")
             if name not in fields:
-                raise ValueError(f"{_called(self)} has no field {name!r}. {did_you_mean(name, fields)}")
+                called = {"HParams": "hparams", "DecodeHParams": "decode_hparams"}[type(self).__name__]
+                raise ValueError(f"{called} has no field {name!r}. {did_you_mean(name, fields)}")
             if name in changes:
                 raise ValueError(f"A field can be set once. Received: {name!r} twice in {text!r}.")
             changes[name] = _parse(name, value, type(fields[name].default))
@@ -63,10 +59,9 @@ class _Checked:
 
     @classmethod
     def from_json(cls: type[H], text: str) -> H:
-        """What `to_json` wrote. A field it does not name keeps its default.
+        """What `to_json` wrote; a field that is not in it keeps its default.
 
-        Raises:
-            ValueError: not a JSON object, an unknown field, or a bad value.
+        Text that is not a JSON object, an unknown field or a bad value raises a ValueError.
         """
         try:
             values = json.loads(text)
@@ -197,11 +192,7 @@ class HParams(_Checked):
     @property
     def residual_arguments(self) -> dict[str, Any]:
         """What each residual connection is made with."""
-        return {
-            "dropout": self.layer_prepostprocess_dropout,
-            "pre_norm": self.pre_norm,
-            "epsilon": self.norm_epsilon,
-        }
+        return {"dropout": self.layer_prepostprocess_dropout, "pre_norm": self.pre_norm, "epsilon": self.norm_epsilon}
 
     @property
     def max_positions(self) -> int | None:
@@ -281,10 +272,6 @@ class DecodeHParams(_Checked):
                 f"return_beams must be at most beam_size. Received: return_beams={self.return_beams}, "
                 f"beam_size={self.beam_size}. Raise beam_size."
             )
-
-
-def _called(instance: object) -> str:
-    return {"HParams": "hparams", "DecodeHParams": "decode_hparams"}[type(instance).__name__]
 
 
 def _parse(name: str, value: str, kind: type) -> Any:

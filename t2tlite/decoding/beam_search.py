@@ -129,8 +129,7 @@ def beam_search(
         finished_scores=ops.full((batch, beam_size), NEVER, dtype="float32"),
         cache=cache,
     )
-    state = ops.while_loop(lambda *fields: ops.any(unfinished(BeamState(*fields))), body, start)
-    state = BeamState(*state)
+    state = BeamState(*ops.while_loop(lambda *fields: ops.any(unfinished(BeamState(*fields))), body, start))
     none_finished = state.finished_scores[:, :1] <= NEVER / 2  # [B, 1]
     alive_scores = state.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
     alive_scores = ops.where(state.alive_log_probs <= NEVER / 2, NEVER, alive_scores)
@@ -141,12 +140,8 @@ def beam_search(
 def _best_continuations(logits: Tensor, alive_log_probs: Tensor, beam_size: int) -> tuple[Tensor, Tensor, Tensor]:
     """The 2 M best (for greedy search the one best) one-token continuations of a sentence's hypotheses.
 
-    Args:
-        logits: [B, M, V].
-        alive_log_probs: [B, M].
-
-    Returns:
-        tokens int32, log_probs float32, slots int32 (which hypothesis each continues), all [B, 2M], best first.
+    From logits [B, M, V] and alive_log_probs [B, M] to tokens int32, log_probs float32, slots int32 (which hypothesis
+    each continues), all [B, 2M], best first.
     """
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])

@@ -30,10 +30,8 @@ class TokenHypothesis(NamedTuple):
 class Decoder:
     """Decodes and scores token ids with a trained model.
 
-    Args:
-        model: with its weights.
-        options: how to decode.
-        jit_compile: compile the search with XLA, once for each padded shape; pays on GPUs.
+    With `jit_compile`, XLA compiles the search once for each padded shape, which pays on GPUs. `done` is called with
+    the number of sentences after each batch, for a progress bar.
     """
 
     def __init__(self, model: Seq2SeqModel, options: DecodeHParams, jit_compile: bool = False) -> None:
@@ -74,21 +72,13 @@ class Decoder:
         done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
     ) -> list[list[TokenHypothesis]]:
-        """The best sequences for each source, in the order of the sources.
+        """For each source, in order, `return_beams` hypotheses or fewer, best first.
 
-        Args:
-            sources: token ids without EOS; an empty source gets one empty hypothesis.
-            done: called with the number of sentences after each batch, for a progress bar.
-            batches: indices of sources to decode together; by default of about equal length.
-
-        Returns:
-            For each source `return_beams` hypotheses or fewer, best first.
-
-        Raises:
-            ValueError: the memory does not suffice for one sentence.
+        Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
+        to decode together, by default of about equal length. If the memory does not suffice for one sentence, raises a
+        ValueError.
         """
-        empty = [TokenHypothesis([], 0.0)]
-        results: list[list[TokenHypothesis]] = [list(empty) for _ in sources]
+        results = [[TokenHypothesis([], 0.0)] for _ in sources]
         for batch in batches or self._batches([len(source) for source in sources]):
             batch = [i for i in batch if sources[i]]
             if not batch:
@@ -110,15 +100,9 @@ class Decoder:
         targets: Sequence[Sequence[int]],
         done: Callable[[int], object] = lambda count: None,
     ) -> list[float]:
-        """The log-probability of each target, EOS included, given its source.
+        """The log-probability (natural) of each target, EOS included, given its source, in the order of the pairs.
 
-        Args:
-            sources: token ids without EOS.
-            targets: likewise, as many.
-            done: called with the number of pairs after each batch.
-
-        Returns:
-            Natural logarithms, in the order of the pairs.
+        Sources and targets are token ids without EOS.
         """
         results = [0.0] * len(sources)
         longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]

@@ -46,14 +46,11 @@ class Decoded(NamedTuple):
 
 
 class Translator:
-    """A trained model with its vocabularies and its task.
+    """A trained model with its vocabularies (of source and target) and its task.
 
-    Args:
-        model: with its weights.
-        encoders: the vocabularies of source and target.
-        manifest: of the run.
-        jit_compile: compile the search with XLA.
-        checkpoint: the path of the weights; "" for a model that is being trained.
+    `manifest` is the run's, `checkpoint` the path of the weights ("" for a model that is being trained). `jit_compile`
+    compiles the search with XLA. Sentences have no line breaks. A sentence of more than `max_source_tokens` raises a
+    ValueError, whose message names its line, and `done` is called with the number of sentences after each batch.
     """
 
     def __init__(
@@ -80,14 +77,8 @@ class Translator:
     ) -> list[list[Output]]:
         """The `return_beams` best outputs of each sentence, best first: translations, or parses.
 
-        Args:
-            sentences: without line breaks; a blank sentence gets one blank output. A parser takes words and punctuation
-                separated by spaces, as in its training trees.
-            options: how to decode.
-            done: called with the number of sentences after each batch.
-
-        Raises:
-            ValueError: a sentence is longer than the limit; the message names its line.
+        A blank sentence gets one blank output. A parser takes words and punctuation separated by spaces, as in its
+        training trees.
         """
         return self._decode(self.task_under(options), sentences, options, done)
 
@@ -98,16 +89,9 @@ class Translator:
         options: DecodeHParams,
         done: Done = lambda count: None,
     ) -> Decoded:
-        """Decodes sentences and computes the task's metrics.
+        """Decodes sentences as `decode` does, and computes the task's metrics.
 
-        Args:
-            sources: sentences, as for `decode`.
-            references: their targets as the token store has them.
-            options: how to decode.
-            done: called with the number of sentences after each batch.
-
-        Raises:
-            ValueError: a sentence is longer than the limit.
+        References are the sentences' targets as the token store has them.
         """
         started = time.monotonic()
         n_best = self.decode(sources, options, done)
@@ -124,12 +108,8 @@ class Translator:
     def translate(self, sentences: Sequence[str], **options: float) -> list[str]:
         """The best translation of each sentence, in order; a blank sentence stays blank. `decode` has n-best lists.
 
-        Args:
-            sentences: without line breaks.
-            **options: fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`; by default the problem's.
-
-        Raises:
-            ValueError: a bad option, or a sentence longer than the limit; the message names it.
+        Options are fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`, by default the problem's; a bad one
+        raises a ValueError.
         """
         found = self._decode(self.task.as_sequences(), sentences, self.options(**options))
         return [outputs[0].text for outputs in found]
@@ -139,13 +119,8 @@ class Translator:
 
         All hypotheses of the beam are compared: the best is the one that fits the words best (`ParsingTask.choose`).
 
-        Args:
-            sentences: words and punctuation separated by spaces, as in the training trees; brackets may be written
-                as they are or as -LRB- and -RRB-.
-            **options: fields of DecodeHParams, such as `beam_size=4`; by default the problem's.
-
-        Raises:
-            ValueError: the model does not parse, a bad option, or a sentence longer than the limit.
+        Words and punctuation are separated by spaces, as in the training trees; brackets may be written as they are or
+        as -LRB- and -RRB-. Options are as for `translate`. A model that does not parse raises a ValueError.
         """
         found = self._decode(self.task.parser(self.manifest.name), sentences, self.options(**options))
         return [cast(Parse, outputs[0]) for outputs in found]
@@ -159,16 +134,9 @@ class Translator:
     ) -> list[float]:
         """The log-probability (natural) of each target, its EOS included, given its source.
 
-        Under DecodeRules.score_per_token: the negative of it, divided by the number of tokens.
-
-        Args:
-            sources: without line breaks.
-            targets: likewise, as many.
-            options: of which only batch_size and the rules matter; by default the problem's.
-            done: called with the number of pairs after each batch.
-
-        Raises:
-            ValueError: not as many targets as sources, or one longer than the limit.
+        Under DecodeRules.score_per_token: the negative of it, divided by the number of tokens. Of the options, by
+        default the problem's, only batch_size and the rules matter. If there are not as many targets as sources, or one
+        is longer than the limit, raises a ValueError.
         """
         _check(sources)
         _check(targets)
@@ -184,17 +152,10 @@ class Translator:
         return log_probs
 
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """The attention weights of every head of every layer, for one sentence and its translation.
+        """The pieces of a sentence and its translation, and the attention weights of every head of every layer.
 
-        Args:
-            source: a sentence without line breaks.
-            target: its translation; by default the model's own, by beam search with the problem's options.
-
-        Returns:
-            The pieces of both sentences and the weights. A notebook shows it as a page; `t2tlite.visualise` draws it.
-
-        Raises:
-            ValueError: a blank source, or a sentence longer than the limit.
+        `target` is by default the model's own translation, by beam search with the problem's options. A notebook shows
+        the result as a page; `t2tlite.visualise` draws it. A blank source raises a ValueError.
         """
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
@@ -213,11 +174,7 @@ class Translator:
         return Attention(source_pieces, target_pieces, encoder, decoder, cross, source, self._text(target_ids))
 
     def options(self, **changes: float) -> DecodeHParams:
-        """The problem's decoding defaults with changes, such as `beam_size=8`.
-
-        Raises:
-            ValueError: an unknown field or a bad value.
-        """
+        """The problem's decoding defaults with changes, such as `beam_size=8`; ValueError for a bad field or value."""
         fields = [field.name for field in dataclasses.fields(DecodeHParams)]
         for name in changes:
             if name not in fields:
@@ -289,9 +246,5 @@ def _check(sentences: Sequence[str]) -> None:
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
-    """The problem's decoding defaults, changed as --decode_hparams asks.
-
-    Raises:
-        ValueError: an unknown field or a bad value.
-    """
+    """The problem's decoding defaults, changed as --decode_hparams asks; ValueError for a bad field or value."""
     return DecodeHParams(**manifest.decode_defaults).override(changes)

@@ -27,7 +27,8 @@ from t2tlite.report import document
 from t2tlite.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.report.events import History, read_history
 from t2tlite.report.line_chart import line_chart
-from t2tlite.report.samples import sample_blocks, spread
+from t2tlite.report.samples import sample_blocks
+from t2tlite.runs.decode import spread
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.records import DecodeRecord, Environment
 from t2tlite.runs.run_folder import RunFolder

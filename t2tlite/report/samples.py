@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from t2tlite.report.document import drawings, folded, listing, paragraph, table
 from t2tlite.report.tree_drawing import tree_svg
+from t2tlite.runs.decode import spread
 from t2tlite.tasks.task import Task
 from t2tlite.trees.tree import format_tree, parse_tree
 
@@ -55,8 +56,3 @@ def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]
         drawings([tree_svg(tree) for tree in trees.values()], list(trees)),
         folded("The same in brackets", listing(brackets)),
     ]
-
-
-def spread(count: int, wanted: int) -> Sequence[int]:
-    """`wanted` indices below `count`, evenly spread; all if there are no more."""
-    return [i * count // wanted for i in range(wanted)] if count > wanted else range(count)

@@ -29,11 +29,7 @@ class DecodedText(NamedTuple):
 
 
 def decode_text(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> DecodedText:
-    """Decodes sentences, with a progress bar.
-
-    Raises:
-        ValueError: a sentence is longer than the limit; the message names its line.
-    """
+    """Decodes sentences, with a progress bar. For a sentence over the limit, a ValueError names its line."""
     started = time.monotonic()
     with _progress(sentences) as bar:
         n_best = model.decode(sentences, options, bar.update)
@@ -48,22 +44,11 @@ def decode_split(
     options: DecodeHParams,
     target: str | Path | None = None,
 ) -> str:
-    """Decodes and scores a split, writes the outputs, and records both in the run directory.
+    """Decodes and scores a split of the run's data, writes the outputs, and records both in the run directory.
 
-    Args:
-        model: of the run.
-        folder: the run directory.
-        dataset: the data that the run was trained on.
-        split: dev or test.
-        options: how to decode.
-        target: file for the outputs; by default RUN/decodes/SPLIT.STEP.txt.
-
-    Returns:
-        A report of several lines: examples, scores, speed, and where the outputs are.
-
-    Raises:
-        ValueError: there is no such split, or it has no text.
-        OSError: a file cannot be written.
+    The outputs go to the file `target`, by default RUN/decodes/SPLIT.STEP.txt. Returns a report of several lines:
+    examples, scores, speed, and where the outputs are. Raises ValueError if there is no such split or it has no text,
+    and OSError if a file cannot be written.
     """
     store, task = dataset.store(split), model.task_under(options)
     sources, references = store.source_text(), store.target_text()
@@ -83,7 +68,7 @@ def decode_split(
     )
     folder.write_decode_record(record)
     report = []
-    for i in _spread(len(sources), EXAMPLES):
+    for i in spread(len(sources), EXAMPLES):
         texts = sources[i], decoded.best[i].text, task.reference(sources[i], references[i])
         report.append("".join(f"{label:<11}  {text}\n" for label, text in zip(task.labels, texts, strict=True)))
     report += [
@@ -98,8 +83,7 @@ def decode_split(
 def score_pairs(model: Translator, pairs: Sequence[tuple[str, str]], options: DecodeHParams) -> list[float]:
     """The log-probability of each pair's target given its source, with a progress bar.
 
-    Raises:
-        ValueError: a source or a target is longer than the limit.
+    A source or a target that is longer than the limit raises a ValueError.
     """
     sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
     with tqdm(total=len(pairs), **_BAR) as bar:
@@ -130,6 +114,6 @@ def _summary(model: Translator, n_best: Sequence[Sequence[Output]], options: Dec
     return "\n".join(filter(None, lines))
 
 
-def _spread(count: int, wanted: int) -> list[int]:
-    """`wanted` indices below `count`, evenly spaced."""
-    return [i * count // wanted for i in range(wanted)] if count >= wanted else list(range(count))
+def spread(count: int, wanted: int) -> list[int]:
+    """`wanted` indices below `count`, evenly spaced; all if there are no more."""
+    return [i * count // wanted for i in range(wanted)] if count > wanted else list(range(count))

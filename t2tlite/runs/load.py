@@ -13,15 +13,10 @@ from t2tlite.training.checkpoints import average_checkpoints, restore_weights
 
 
 def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translator:
-    """The trained model in a run directory, ready to decode.
+    """The trained model in a run directory (t2t-trainer's --output_dir), ready to decode.
 
-    Args:
-        run: the run directory (t2t-trainer's --output_dir).
-        checkpoint_path: RUN/model.ckpt-N, or a folder such as RUN/averaged; by default the newest of the run.
-
-    Raises:
-        FileNotFoundError: there is no run, vocabulary or checkpoint.
-        ValueError: a file of it is damaged.
+    `checkpoint_path` is RUN/model.ckpt-N or a folder such as RUN/averaged; by default the newest checkpoint is loaded.
+    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged.
     """
     folder = RunFolder(run)
     hparams, manifest = folder.hparams(), folder.manifest()
@@ -33,13 +28,9 @@ def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translat
 
 
 def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
-    """Averages the newest checkpoints of a run into RUN/averaged.
+    """Averages the newest checkpoints of a run into RUN/averaged, and returns the new one's path and those averaged.
 
-    Returns:
-        The new checkpoint's path, and those averaged.
-
-    Raises:
-        ValueError: the run has fewer checkpoints.
+    If the run has fewer checkpoints than `count`, raises a ValueError.
     """
     folder = RunFolder(run)
     hparams, paths = folder.hparams(), folder.checkpoints()
@@ -53,15 +44,9 @@ def average_run(run: str | Path, count: int) -> tuple[str, list[str]]:
 
 
 def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
-    """The data that a run was trained on.
+    """The data that a run was trained on, in `data_dir`, by default where it was in training.
 
-    Args:
-        folder: the run directory.
-        data_dir: where the data is now; by default where it was in training.
-
-    Raises:
-        FileNotFoundError: it is not there.
-        ValueError: it is not the same data.
+    Raises FileNotFoundError if it is not there, and ValueError if it has another vocabulary.
     """
     manifest, name = folder.manifest(), None
     if manifest.imported_from is None:

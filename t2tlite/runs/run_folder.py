@@ -34,11 +34,7 @@ from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
 
 class RunFolder:
-    """A run directory.
-
-    Attributes:
-        path: of the directory.
-    """
+    """A run directory. What reads a file of it raises a ValueError if the file is damaged."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path).expanduser()
@@ -53,12 +49,7 @@ class RunFolder:
         return self._hparams.is_file()
 
     def hparams(self) -> HParams:
-        """The hparams of the run.
-
-        Raises:
-            FileNotFoundError: the directory holds no run.
-            ValueError: hparams.json is damaged.
-        """
+        """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
             hint = f" {above} is one; --checkpoint_path={self} goes with it." if above.exists() else ""
@@ -72,13 +63,8 @@ class RunFolder:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
     def manifest(self) -> RunManifest:
-        """The manifest of the run.
-
-        Raises:
-            FileNotFoundError: there is none.
-            ValueError: it is damaged.
-        """
-        if not (self.path / MANIFEST).is_file():
+        """The manifest of the run; FileNotFoundError if there is none."""
+        if not self.has_manifest():
             raise FileNotFoundError(f"A run needs its {MANIFEST}. {self} has none: was it copied whole?")
         return read_record(self.path / MANIFEST, RunManifest, "Copy it again from where the run was trained.")
 
@@ -87,12 +73,7 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target.
-
-        Raises:
-            FileNotFoundError: a file is missing.
-            ValueError: a file is damaged.
-        """
+        """The vocabularies of source and target; FileNotFoundError if a file is missing."""
         return open_encoders(self.path, *self.manifest().vocabularies)
 
     def vocabulary_paths(self) -> list[Path]:
@@ -102,14 +83,8 @@ class RunFolder:
     def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
         """Writes everything that decoding needs but a checkpoint.
 
-        Args:
-            hparams: of the model and its training.
-            manifest: names the vocabulary files.
-            vocabularies: where these are now, in the order of `manifest.vocabulary_entries()`.
-
-        Raises:
-            ValueError: the path is a file.
-            OSError: a file cannot be written.
+        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises ValueError if the
+        path of the run is a file, and OSError if a file cannot be written.
         """
         self.check_path()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -146,25 +121,16 @@ class RunFolder:
         write_record(self.path / "environment.json", environment)
 
     def environment(self) -> Environment | None:
-        """The recorded versions and device; None if there are none.
-
-        Raises:
-            ValueError: environment.json is damaged.
-        """
+        """The recorded versions and device; None if there are none."""
         return self._optional("environment.json", Environment, "Delete it; training writes it again.")
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records what training has cost, by checkpoint, oldest first."""
         *earlier, newest = costs
-        record = CostFile(**dataclasses.asdict(newest), earlier=tuple(earlier))
-        write_record(self.path / "cost.json", record)
+        write_record(self.path / "cost.json", CostFile(**dataclasses.asdict(newest), earlier=tuple(earlier)))
 
     def costs(self) -> list[RunCost]:
-        """What training has cost, by checkpoint, oldest first; empty if nothing was counted.
-
-        Raises:
-            ValueError: cost.json is damaged.
-        """
+        """What training has cost, by checkpoint, oldest first; empty if nothing was counted."""
         found = self._optional("cost.json", CostFile, "Delete it to count from here on.")
         if found is None:
             return []
@@ -188,16 +154,9 @@ class RunFolder:
         return list_checkpoints(self.path)
 
     def best(self) -> BestCheckpoint | None:
-        """The best checkpoint by dev; None if there is none yet.
-
-        Raises:
-            ValueError: best.json is damaged.
-        """
+        """The best checkpoint by dev; None if there is none yet."""
         found = self._optional("best/best.json", dict[str, float], "Delete the folder best.")
-        if found is None:
-            return None
-        step = found.pop("step", 0)
-        return BestCheckpoint(int(step), found)
+        return None if found is None else BestCheckpoint(int(found.pop("step", 0)), found)
 
     def write_best(self, best: BestCheckpoint) -> None:
         """Records the metrics of the best checkpoint."""
@@ -227,9 +186,8 @@ class RunFolder:
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
 
-        Raises:
-            OSError: there is no such file.
-            ValueError: it does not have as many outputs as sentences were decoded, or is not UTF-8.
+        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or does not have as many outputs as
+        sentences were decoded.
         """
         path = self.decoded_text(record.split, record.step)
         lines = list(read_lines(path))
@@ -272,10 +230,6 @@ class RunFolder:
 
 
 def run_of(path: str | Path) -> RunFolder:
-    """The run to which a checkpoint, or a folder of checkpoints such as RUN/best, belongs.
-
-    Raises:
-        FileNotFoundError: there is no checkpoint.
-    """
+    """The run to which a checkpoint, or a folder such as RUN/best, belongs; FileNotFoundError without a checkpoint."""
     folder = Path(find_checkpoint(Path(path).expanduser(), path)).parent
     return RunFolder(folder if RunFolder(folder).exists() else folder.parent)

@@ -16,6 +16,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.translator import Translator
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.models.transformer import build_transformer
+from t2tlite.runs.decode import spread
 from t2tlite.runs.records import Environment
 from t2tlite.runs.run_folder import RunFolder, run_of
 from t2tlite.tasks.task import Score
@@ -24,23 +25,18 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import report
+from t2tlite.training.strategy import gpu_name
 
 SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
 
 @dataclasses.dataclass(frozen=True)
 class RunOptions:
-    """What a run does in addition to training.
+    """What a run does in addition to training."""
 
-    Attributes:
-        eval_bleu: decode dev at each evaluation, and keep the best checkpoint by BLEU (F1 of a parser) instead of loss.
-        warm_start_from: a run or a checkpoint whose weights a new run starts from; None for random weights.
-        command: the command line, recorded in flags.txt.
-    """
-
-    eval_bleu: bool = False
-    warm_start_from: str | None = None
-    command: str = ""
+    eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (a parser's by F1)
+    warm_start_from: str | None = None  # a run or a checkpoint whose weights a new run starts from; None: random ones
+    command: str = ""  # the command line, recorded in flags.txt
 
 
 def train_run(
@@ -51,22 +47,10 @@ def train_run(
     strategy: tf.distribute.Strategy,
     options: RunOptions = RunOptions(),
 ) -> Evaluation:
-    """Trains a model on a dataset, in a new run directory or resuming an old one.
+    """Trains a model on a dataset, in a new run directory or resuming an old run; returns the last evaluation.
 
-    Args:
-        dataset: the data.
-        hparams: of the model and its training.
-        folder: the run directory.
-        config: of the training loop.
-        strategy: the devices.
-        options: what is done in addition.
-
-    Returns:
-        The last evaluation.
-
-    Raises:
-        ValueError: the directory holds a run of another problem, vocabulary or model.
-        FileNotFoundError: there is no checkpoint to start from.
+    Raises ValueError if the directory holds a run of another problem, vocabulary or model, and FileNotFoundError if
+    there is no checkpoint to start from.
     """
     warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from else None
     _prepare(folder, dataset, hparams)
@@ -74,19 +58,11 @@ def train_run(
     folder.write_environment(_environment(strategy))
     tf.keras.utils.set_random_seed(config.random_seed)
     sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
-    flops = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
+    flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
     with strategy.scope():
         model = build_transformer(hparams, *sizes)
-    job = TrainingJob(
-        strategy,
-        model,
-        hparams,
-        train_store=dataset.store("train"),
-        dev_store=dataset.store("dev"),
-        run=folder,
-        flops_per_token=flops,
-        warm_start=warm_start,
-    )
+    train_store, dev_store = dataset.store("train"), dataset.store("dev")
+    job = TrainingJob(strategy, model, hparams, train_store, dev_store, folder, flops_per_token, warm_start)
     scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
     sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
     return train(job, config, _hooks(scorer, sampler, dataset, options.eval_bleu))
@@ -95,13 +71,8 @@ def train_run(
 def warm_start_hparams(path: str) -> HParams:
     """The hparams of the run to start from, with a learning rate that rises no higher than where that run stopped.
 
-    A new run warms up from step 0; to the peak of the old schedule it would undo what the weights have learned.
-
-    Args:
-        path: a run or one of its checkpoints.
-
-    Raises:
-        FileNotFoundError: there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; to the peak of the old schedule it would undo what the weights have learned. `path`
+    is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or no run that it belongs to.
     """
     hparams, step = run_of(path).hparams(), step_of(find_checkpoint(RunFolder(path).path, path))
     past_peak = step / hparams.learning_rate_warmup_steps
@@ -165,7 +136,7 @@ def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score
     if with_score:
         scorer.check_lengths(sources)  # an error before training, not at its first evaluation
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
-    chosen = fitting[np.arange(SAMPLES) * len(fitting) // SAMPLES] if len(fitting) > SAMPLES else fitting
+    chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
 
     def score() -> Score:
         return scorer.decode_and_score(sources, references, scorer.options()).score
@@ -184,16 +155,13 @@ def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
     """What a run is trained with."""
-    device = f"{platform.machine()} CPU, {os.cpu_count()} cores"
-    if "GPU" in strategy.extended.worker_devices[0]:
-        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
-        device = details.get("device_name", "GPU")
+    on_gpu = "GPU" in strategy.extended.worker_devices[0]
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
         keras=keras.__version__,
         numpy=np.__version__,
         python=platform.python_version(),
-        device=device,
+        device=gpu_name() if on_gpu else f"{platform.machine()} CPU, {os.cpu_count()} cores",
         replicas=strategy.num_replicas_in_sync,
     )

@@ -33,13 +33,9 @@ class Parse(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class ParsingTask(Task):
-    """Sentences to trees.
+    """Sentences to trees."""
 
-    Attributes:
-        linearisation: how the problem writes its trees.
-    """
-
-    linearisation: Linearisation = NORMALISED
+    linearisation: Linearisation = NORMALISED  # how the problem writes its trees
 
     name = "parsing"
     outputs = "trees"

@@ -55,17 +55,11 @@ class Score(NamedTuple):
 
 
 class Task:
-    """A kind of problem.
+    """A kind of problem."""
 
-    Attributes:
-        name: as manifests record it.
-        outputs: what the outputs are called, in the plural.
-        labels: of a source, an output and a reference that are shown together.
-    """
-
-    name: ClassVar[str]
-    outputs: ClassVar[str]
-    labels: ClassVar[tuple[str, str, str]]
+    name: ClassVar[str]  # as manifests record it
+    outputs: ClassVar[str]  # what the outputs are called, in the plural
+    labels: ClassVar[tuple[str, str, str]]  # of a source, an output and a reference that are shown together
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Task:
@@ -83,32 +77,18 @@ class Task:
     def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first; by default the hypotheses themselves.
 
-        Args:
-            source: the sentence as `source` returned it.
-            hypotheses: of the beam, highest score first.
-            wanted: how many.
+        The source is as `source` returned it; the hypotheses are those of the beam, highest score first.
         """
         return list(hypotheses[:wanted])
 
     def reference(self, source: str, reference: str) -> str:
-        """A reference in the form of an output's text.
-
-        Args:
-            source: the sentence.
-            reference: its target as the token store has it.
-        """
+        """A reference, given as the target in the token store, in the form of an output's text."""
         return reference
 
     def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
-        """The metrics of decoded sequences.
+        """The metrics of sequences as decoded; references are targets as the token store has them.
 
-        Args:
-            sources: the sentences.
-            references: targets as the token store has them, as many.
-            sequences: as decoded, as many.
-
-        Raises:
-            ValueError: sources, references and sequences are not equally many.
+        If sources, references and sequences are not equally many, raises a ValueError.
         """
         raise NotImplementedError
 
@@ -121,12 +101,5 @@ class Task:
         return self
 
     def parser(self, problem: str) -> Task:
-        """This task, if it makes trees.
-
-        Args:
-            problem: the name to give in the message.
-
-        Raises:
-            ValueError: it does not.
-        """
+        """This task, if it makes trees; otherwise raises a ValueError whose message names the problem."""
         raise ValueError(f"Only a model of a parsing problem parses. Received: one of {problem}. Use translate.")

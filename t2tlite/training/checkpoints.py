@@ -20,14 +20,10 @@ from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
-    """The checkpoints of a run: the newest ones in the run directory, the best by dev in its folder `best`.
+    """The checkpoints of a run: the newest `keep` in the run directory, the best by dev in its folder `best`.
 
-    Args:
-        run: the run directory.
-        model: built, so that its variables exist.
-        optimizer: built, likewise.
-        keep: how many of the newest to keep.
-        scratch: where to write instead; for workers other than the first, since all must take part in saving.
+    Model and optimizer must be built, so that their variables exist. Workers other than the first write to `scratch`
+    instead of the run directory, since all must take part in saving.
     """
 
     def __init__(
@@ -47,14 +43,13 @@ class Checkpoints:
         self._target = RunFolder(scratch) if scratch else run
         self._newest = _manager(self._checkpoint, self._target.path, keep)
         self._best_manager = _manager(self._checkpoint, self._target.best_folder, 1)
-        self._best = run.best()
+        self.best = run.best()  # the best checkpoint, or None if there is none yet
         self._saved_step = -1
 
     def restore(self) -> int:
-        """Restores the newest checkpoint, and returns its step; 0 if there is none.
+        """Restores the newest checkpoint and returns its step, or 0 if there is none.
 
-        Raises:
-            ValueError: the checkpoint is damaged or does not fit the model.
+        A checkpoint that is damaged or does not fit the model raises a ValueError.
         """
         paths = self._run.checkpoints()
         if not paths:
@@ -70,39 +65,25 @@ class Checkpoints:
             self._newest.save(checkpoint_number=step)
             self._saved_step = step
 
-    @property
-    def best(self) -> BestCheckpoint | None:
-        """The best checkpoint; None if there is none yet."""
-        return self._best
-
     def save_best(self, best: BestCheckpoint) -> None:
         """Writes the best checkpoint anew, with its metrics."""
         self.step.assign(best.step)
         self._best_manager.save(checkpoint_number=best.step)
-        self._best = best
+        self.best = best
         self._target.write_best(best)
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
-    """Gives a built model the weights of a checkpoint.
-
-    Raises:
-        ValueError: the checkpoint is damaged or does not fit the model.
-    """
+    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or does not fit the model."""
     weights = _by_path(model.trainable_variables)
     _restore(tf.train.Checkpoint(model=weights), weights, path, everything=False)
 
 
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
-    """Writes a checkpoint whose weights are the mean of others' (the paper averages the last 5, or 20).
+    """Checkpoint averaging (the paper averages the last 5, or 20): the mean becomes the weights of a built model.
 
-    Args:
-        model: built; its weights become the mean.
-        paths: the checkpoints.
-        target: folder to write in; made if need be.
-
-    Returns:
-        The path of the new checkpoint, `target/model.ckpt-N`, N the last of the steps averaged.
+    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns that path. The folder is made if
+    need be. A checkpoint that is damaged or does not fit the model raises a ValueError.
     """
     sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
     for path in paths:
@@ -115,13 +96,9 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
 
 
 def save_weights(model: Seq2SeqModel, folder: Path, step: int, keep: int | None = None) -> str:
-    """Writes folder/model.ckpt-`step`, a checkpoint of weights alone, and returns its path.
+    """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
 
-    Args:
-        model: built.
-        folder: made if need be.
-        step: the checkpoint's number.
-        keep: how many of the folder's newest checkpoints stay; by default all.
+    The folder is made if need be, and its newest `keep` checkpoints stay, by default all.
     """
     folder.mkdir(parents=True, exist_ok=True)
     weights = tf.train.Checkpoint(model=_by_path(model.trainable_variables))

@@ -25,20 +25,14 @@ def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple
     """What a model costs to train on pairs of a given length.
 
     A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times. Every pair
-    is taken to be of the mean length. Attention's share grows with the square of the length, so real lengths, which
+    is assumed to be of the mean length. Attention's share grows with the square of the length, so real lengths, which
     vary, cost a little more.
 
-    Args:
-        hparams: of the model and its training.
-        vocabulary_sizes: numbers of ids of source and target, padding and EOS included.
-        lengths: mean tokens of a training pair's source and target, EOS included.
+    Vocabulary sizes are the numbers of ids of source and target, padding and EOS included; lengths are the mean tokens
+    of a training pair's source and target, EOS included. One that is not above zero raises a ValueError.
 
-    Raises:
-        ValueError: a size that is not above zero.
-
-    Example:
-        >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
-        63045632
+    >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
+    63045632
     """
     names = ("source vocabulary size", "target vocabulary size", "source length", "target length")
     for name, size in zip(names, (*vocabulary_sizes, *lengths), strict=True):

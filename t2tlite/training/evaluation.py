@@ -19,7 +19,7 @@ from t2tlite.types import Seq2SeqModel, Tensor
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
-    """What a split says of a model."""
+    """The metrics of a model on a split."""
 
     loss: float  # nats per target token, without label smoothing
     accuracy: float  # share of target tokens given the highest probability
@@ -42,12 +42,8 @@ class Evaluation:
 class Evaluator:
     """Evaluates a model on one split, again and again.
 
-    Args:
-        strategy: where the model's variables live.
-        model: (inputs, targets) -> logits.
-        store: the split; every pair counts, however long.
-        hparams: for batch sizes.
-        max_batches: stop after this many batches; 0 means the whole split.
+    Every pair of `store` counts, however long: ValueError if the model has no positions for the longest. Batches are of
+    the sizes in `hparams`, and at most `max_batches` of them; 0 means the whole split.
     """
 
     def __init__(

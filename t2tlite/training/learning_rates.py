@@ -10,13 +10,10 @@ from t2tlite.types import Config, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
-    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5).
+    """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), d_model being `hidden_size`.
 
-    Args:
-        hidden_size: d_model.
-        warmup_steps: optimizer steps of linear growth.
-        constant: factor on the paper's rate.
-        first_step: the step of the first update; with tensor2tensor's 0 it has rate 0.
+    The rate grows for `warmup_steps` optimizer steps. The first update is step `first_step`; tensor2tensor's is step 0
+    and has rate 0.
     """
 
     def __init__(self, hidden_size: int, warmup_steps: int, constant: float = 1.0, first_step: int = 1) -> None:

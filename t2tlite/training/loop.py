@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import shutil
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import tensorflow as tf
@@ -45,51 +46,31 @@ class Interrupted(KeyboardInterrupt):
 
 @dataclasses.dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, on what, and where it is kept.
-
-    Attributes:
-        strategy: the devices.
-        model: built in the strategy's scope.
-        hparams: of the model and its training.
-        train_store: the training pairs.
-        dev_store: the pairs to evaluate on.
-        run: gets checkpoints, costs and TensorBoard events.
-        flops_per_token: floating-point operations to train on one token, for cost.json.
-        warm_start: a checkpoint whose weights a new run starts from, or None.
-    """
+    """What is trained, on what, and where it is kept."""
 
     strategy: tf.distribute.Strategy
-    model: Seq2SeqModel
+    model: Seq2SeqModel  # built in the strategy's scope
     hparams: HParams
     train_store: TokenStore
     dev_store: TokenStore
-    run: RunFolder
-    flops_per_token: float = 0.0
-    warm_start: str | None = None
+    run: RunFolder  # gets checkpoints, costs and TensorBoard events
+    flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
+    warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
 @dataclasses.dataclass(frozen=True)
 class Hooks:
-    """What is done at an evaluation in addition to computing the loss on dev.
+    """What is done at an evaluation in addition to computing the loss on dev."""
 
-    Attributes:
-        score: decodes dev and returns the task's score, by which the best checkpoint is then chosen; or None.
-        samples: decodes some sentences of dev for TensorBoard, after the first minute of training; or None.
-    """
-
-    score: Callable[[], Score] | None = None
-    samples: Callable[[], Sequence[Sample]] | None = None
+    score: Callable[[], Score] | None = None  # decodes dev; the best checkpoint is then chosen by the task's score
+    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after the first minute of training
 
 
 def train(job: TrainingJob, config: LoopConfig, hooks: Hooks = Hooks()) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to `config.train_steps`.
 
-    Returns:
-        The last evaluation.
-
-    Raises:
-        FloatingPointError: the loss became infinite or not a number; the message names the step.
-        Interrupted: SIGINT or SIGTERM came; a checkpoint is saved.
+    Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite or not a number, and Interrupted
+    if SIGINT or SIGTERM comes; then a checkpoint is saved.
     """
     scratch = _scratch(job.strategy, job.run.path)
     try:
@@ -222,22 +203,24 @@ def _scratch(strategy: tf.distribute.Strategy, folder: Path) -> Path | None:
     return folder / f".worker-{cluster.task_id}"
 
 
-class _catch_signals:
+@contextlib.contextmanager
+def _catch_signals() -> Iterator[list[int]]:
     """Records the first SIGINT or SIGTERM in a list; a second one ends the process as usual."""
+    caught: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
-    def __enter__(self) -> list[int]:
-        self.caught: list[int] = []
-        self.before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-        for number in self.before:
-            signal.signal(number, self._record)
-        return self.caught
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self.before.items():
+    def restore() -> None:
+        for number, handler in before.items():
             signal.signal(number, handler)
 
-    def _record(self, number: int, frame: object) -> None:
-        self.caught.append(number)
+    def record(number: int, frame: object) -> None:
+        caught.append(number)
         report(f"{signal.Signals(number).name}: saving a checkpoint; once more ends at once.")
-        for other, handler in self.before.items():
-            signal.signal(other, handler)
+        restore()
+
+    for number in before:
+        signal.signal(number, record)
+    try:
+        yield caught
+    finally:
+        restore()

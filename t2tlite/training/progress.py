@@ -27,15 +27,9 @@ def report(line: str) -> None:
 
 
 class Progress:
-    """The bar and the events of a run.
+    """The bar of a run, from the `start` steps already done to `stop` in all, and its events, which go to `folder`.
 
     Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU never waits for Python.
-
-    Args:
-        folder: where events go.
-        optimizer: whose learning rate is shown.
-        start: steps already done.
-        stop: steps to be done in all.
     """
 
     def __init__(self, folder: Path, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
@@ -63,10 +57,9 @@ class Progress:
             self.flush()
 
     def flush(self) -> None:
-        """Reads back the results since the last call, shows them and writes them to the events.
+        """Reads back, shows and records the results since the last call.
 
-        Raises:
-            FloatingPointError: a loss is infinite or not a number.
+        A loss that is infinite or not a number raises a FloatingPointError.
         """
         if not self._results:
             return

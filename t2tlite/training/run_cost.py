@@ -16,6 +16,7 @@ import tensorflow as tf
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.runs.records import NO_COST, RunCost
 from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training.strategy import gpu_name
 from t2tlite.types import Tensor
 
 PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
@@ -23,16 +24,10 @@ PROBE_SECONDS = 0.1  # of matrix products, on a device that the paper does not n
 
 
 class CostMeter:
-    """Counts while training.
+    """Counts while training on so many `devices`, from the checkpoint of `step`; 0 at the start.
 
-    Args:
-        run: the run directory; None counts without writing, on workers other than the first.
-        step: of the checkpoint that training resumes from; 0 at the start.
-        devices: how many train.
-        flops_per_token: floating-point operations for one token, forward and backward.
-
-    Raises:
-        ValueError: the run's cost.json is damaged.
+    `flops_per_token` is the floating-point operations for one token, forward and backward. Without a run directory,
+    on workers other than the first, nothing is written. A damaged cost.json raises a ValueError.
     """
 
     def __init__(self, run: RunFolder | None, step: int, devices: int, flops_per_token: float) -> None:
@@ -45,7 +40,7 @@ class CostMeter:
         self._since = time.monotonic()
 
     def step(self, tokens: Tensor) -> None:
-        """Notes a step on so many tokens, a float32 scalar that need not have been computed yet."""
+        """Counts a step on so many tokens, a float32 scalar that need not have been computed yet."""
         self._tokens.append(tokens)
 
     def save(self, step: int) -> None:
@@ -75,11 +70,7 @@ def cost_line(cost: RunCost, device: str) -> str:
     """The cost in a line for people: counted, and as the paper estimates it for Table 2.
 
     The paper multiplies training time, number of devices and the sustained single-precision capacity of each
-    (footnote 5). That capacity is used whatever the dtype of the run is.
-
-    Args:
-        cost: of the run.
-        device: TensorFlow's name of one of the devices that trained.
+    (footnote 5). That capacity is used whatever the dtype of the run is. `device` is TensorFlow's name of one of them.
     """
     tflops, source = device_tflops(device)
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
@@ -100,8 +91,7 @@ def device_tflops(device: str) -> tuple[float, str]:
     """
     is_gpu = "GPU" in device
     if is_gpu:
-        details = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
-        name = details.get("device_name", "")
+        name = gpu_name()
         for model, tflops in PAPER_TFLOPS.items():
             if re.search(rf"\b{model}[a-z]?\b", name):
                 return tflops, f"the paper's number for {model}"

@@ -19,7 +19,7 @@ from t2tlite.types import Seq2SeqModel, Tensor
 
 
 class StepResult(NamedTuple):
-    """What a step tells of itself; float32 scalars, over all replicas."""
+    """What a step reports; float32 scalars, over all replicas."""
 
     loss: Tensor  # mean over the target tokens of the global batch, label smoothing included
     tokens: Tensor  # source and target tokens
@@ -97,13 +97,8 @@ def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: flo
     As in tensor2tensor its entropy, a constant, is subtracted, so that a perfect model has loss 0. Smoothed
     one-hot rows are never made: only the true token's logit and the sum of all logits matter.
 
-    Args:
-        logits: float32 [B, T, V].
-        targets: int32 [B, T], padded with 0; padding does not count.
-        label_smoothing: epsilon_ls, in [0, 1).
-
-    Returns:
-        (sum of losses, number of tokens), both float32 scalars. Divide once, by the tokens of the whole batch.
+    `logits` are float32 [B, T, V], `targets` int32 [B, T], padded with 0 (padding does not count), `label_smoothing` is
+    epsilon_ls, in [0, 1). Both results are float32 scalars. Divide once, by the tokens of the whole batch.
     """
     size = logits.shape[-1]
     low = label_smoothing / (size - 1)

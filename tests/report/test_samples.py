@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from t2tlite.report.document import Drawings
-from t2tlite.report.samples import sample_blocks, spread
+from t2tlite.report.samples import sample_blocks
+from t2tlite.runs.decode import spread
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.translation import TranslationTask
 from t2tlite.trees.linearise import TAGS
