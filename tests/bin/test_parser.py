@@ -257,7 +257,8 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
 # other ways to write trees, and the other direction
 
 
-@pytest.mark.parametrize("linearisation", ["words", pytest.param("t2t", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("linearisation", ["words", "t2t"])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing", f"--hparams={UNLEARNED}", "--train_steps=2", *generated(linearisation, 1500)]

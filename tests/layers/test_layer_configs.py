@@ -120,7 +120,7 @@ def test_the_config_holds_the_arguments(case):
         assert config[name] == (dataclasses.asdict(value) if name == "hparams" else value)
 
 
-@pytest.mark.parametrize("policy", ["float32", *POLICIES])
+@pytest.mark.parametrize("policy", ["float32", *(pytest.param(policy, marks=pytest.mark.slow) for policy in POLICIES)])
 def test_a_layer_is_made_again_from_its_config(case, policy):
     layer = case.make(policy)
     config = json.loads(json.dumps(layer.get_config()))
@@ -146,7 +146,7 @@ def test_a_layer_made_again_computes_the_same_with_the_same_weights(case):
         assert np.abs(np.asarray(case.call(layer, seed=seed)) - np.asarray(case.call(layer))).max() > 0.01
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", pytest.param("mixed_float16", marks=pytest.mark.slow)])
 def test_weights_stay_float32_and_outputs_have_the_compute_dtype(case, policy):
     layer = case.make(policy)
     output = case.call(layer)

@@ -117,6 +117,7 @@ def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
     assert {row.name for row in ROWS} - {row.name for row in table.rows} == {"h1", "h4", "l2", "l4", "l8"}
 
 
+@pytest.mark.slow
 def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     for name, value in (("MAX_WORDS", 7), ("DEV_SIZE", 8), ("TEST_SIZE", 8)):
         monkeypatch.setattr(grammar, name, value)
