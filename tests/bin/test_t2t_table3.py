@@ -80,6 +80,7 @@ def cells(text: str, row: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     folder, half = swept
     assert cells(half, "base")[11:14] != ["", "", ""]
@@ -90,6 +91,7 @@ def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     assert (folder / "hs256" / "flags.txt").read_text().startswith("t2t-table3 ")
 
 
+@pytest.mark.slow
 def test_measured_twice_over(swept):
     """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations kept."""
     folder = swept[0] / "base"
@@ -108,6 +110,7 @@ def test_measured_twice_over(swept):
     assert found["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_table(swept):
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
     found = result(swept[0] / "base")
@@ -127,6 +130,7 @@ def test_table(swept):
         assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
     monkeypatch.setattr(sweep, "train_run", None)
     before = (swept[0] / "table3.md").read_bytes()
@@ -159,6 +163,7 @@ def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, m
     assert cells(text, "hs256")[12] == f"{mean:.2f} ± {spread:.2f} (2)"
 
 
+@pytest.mark.slow
 def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
     changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
     assert command(made, swept[0], "--rows=base", changed) == 1
@@ -222,6 +227,7 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_without_matplotlib(made, swept, monkeypatch, capsys):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find_spec(name))

@@ -229,7 +229,7 @@ def test_greedy_equals_a_loop_over_the_full_forward_pass(model):
     np.testing.assert_array_equal(np.asarray(ids)[:, 0], greedy)
 
 
-@pytest.mark.parametrize("jit_compile", [False, True])
+@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_compiled_search_is_the_same(model, nbest, jit_compile):
     shape = [3, 6] if jit_compile else [None, None]
 

@@ -103,7 +103,12 @@ CASES = {
 }
 
 
-@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+VARIANTS = ("transformer_pre_norm", "transformer_unshared")  # of the model: tried by make test-all
+
+
+@pytest.fixture(
+    params=[pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES]
+)
 def case(request) -> Case:
     return request.param
 

@@ -99,6 +99,7 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     assert (found[0][0] == EOS).any()
 
 
+@pytest.mark.slow
 def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypatch):
     # Strategies of several sizes in one process must not share the keys of their collective operations.
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 5000)

@@ -21,6 +21,7 @@ def made(tmp_path_factory):
     return tiny_run(tmp_path_factory)
 
 
+@pytest.mark.slow
 def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypatch):
     """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
     without, sampled = tmp_path / "without", tmp_path / "sampled"

@@ -78,6 +78,7 @@ def test_the_same_checkpoint_once_more(tmp_path):
         assert (run / name).read_bytes() == before[name], name
 
 
+@pytest.mark.slow
 def test_a_list_of_checkpoints_that_are_gone_does_not_count(tmp_path):
     hparams, variables = small_model()
     flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
@@ -88,7 +89,9 @@ def test_a_list_of_checkpoints_that_are_gone_does_not_count(tmp_path):
 # where files lie
 
 
-@pytest.mark.parametrize("ending", ["", ".index", ".meta", ".data-00000-of-00001"])
+@pytest.mark.parametrize(
+    "ending", ["", *(pytest.param(e, marks=pytest.mark.slow) for e in (".index", ".meta", ".data-00000-of-00001"))]
+)
 def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
     hparams, variables = small_model()
     _, vocabulary = write_model(tmp_path / "t2t", variables, hparams, (41,))
@@ -97,6 +100,7 @@ def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
     assert list_checkpoints(run) == [f"{run}/model.ckpt-7"]
 
 
+@pytest.mark.slow
 def test_names_with_spaces_and_a_home(tmp_path, monkeypatch):
     hparams, variables = small_model()
     write_model(tmp_path / "my models" / "train dir", variables, hparams, (41,))
@@ -107,6 +111,7 @@ def test_names_with_spaces_and_a_home(tmp_path, monkeypatch):
     check_checkpoints(tmp_path / "my models" / "run", {7: variables}, hparams)
 
 
+@pytest.mark.slow
 def test_hparams_above_an_average(tmp_path, monkeypatch):
     """Also as seen from the folder of the average."""
     hparams, variables = small_model()
@@ -130,7 +135,7 @@ def adam_slots(variables: dict, moved: tuple[int, ...], prefix: str = "training/
     return slots | {f"{prefix}{SPACE}/Adam_1": moments}
 
 
-@pytest.mark.parametrize("prefix", ["training/", ""])
+@pytest.mark.parametrize("prefix", ["training/", pytest.param("", marks=pytest.mark.slow)])
 def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
     hparams, variables = small_model()
     stored = variables | adam_slots(variables, (21,), prefix) | {"global_step": np.int64(7)}
@@ -148,6 +153,7 @@ def test_adam_does_not_tell(moved):
     assert trained_target_space(variables | {f"training/{SPACE}/Adam_1": np.float32(1)}) is None  # of another shape
 
 
+@pytest.mark.slow
 def test_the_newest_checkpoint_tells_the_target_space(tmp_path):
     """At step 0 Adam remembers nothing."""
     hparams, variables = small_model()

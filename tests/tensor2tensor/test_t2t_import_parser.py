@@ -38,9 +38,9 @@ def test_logits(model, data):
 @pytest.mark.parametrize(
     ("mode", "options"),
     [
-        ("greedy", {"beam_size": 1}),
+        pytest.param("greedy", {"beam_size": 1}, marks=pytest.mark.slow),
         ("beam4", {"beam_size": 4, "return_beams": 4}),
-        ("beam4_top1", {"beam_size": 4}),
+        pytest.param("beam4_top1", {"beam_size": 4}, marks=pytest.mark.slow),
         ("beam21_a03", {"beam_size": 21, "alpha": 0.3}),
     ],
 )

@@ -71,7 +71,8 @@ FORMS = {
 
 MORE_FORMS = (  # what the others try too, otherwise combined
     "depths_of_post_norm", "none_shared", "shared_after_all", "two_vocabularies_said_to_share",
-    "two_vocabularies_of_older_versions",
+    "two_vocabularies_of_older_versions", "no_target_space", "no_positions_and_a_large_epsilon", "softmax_apart",
+    "two_vocabularies_softmax_apart",
 )  # fmt: skip
 
 

@@ -26,10 +26,10 @@ def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int 
         "num_hidden_layers=2,num_heads=8",
         pytest.param("num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow),
         pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
-        "attention_value_channels=40",
+        pytest.param("attention_value_channels=40", marks=pytest.mark.slow),
         pytest.param("pos=emb", marks=pytest.mark.slow),
         "pos=timing_halves,dtype_policy=mixed_bfloat16",
-        "shared_embedding_and_softmax_weights=false",
+        pytest.param("shared_embedding_and_softmax_weights=false", marks=pytest.mark.slow),
         pytest.param("layer_preprocess_sequence=n,layer_postprocess_sequence=da", marks=pytest.mark.slow),
         pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
         "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
