@@ -35,10 +35,10 @@ def test_logits(run, data):
     np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
 
 
-@pytest.mark.parametrize(
-    "mode",
-    ["final/beam4", *(pytest.param(m, marks=pytest.mark.slow) for m in ("init/greedy", "init/beam3", "final/greedy"))],
-)
+MORE_MODES = ("init/greedy", "init/beam3", "final/greedy")
+
+
+@pytest.mark.parametrize("mode", ["final/beam4", *(pytest.param(mode, marks=pytest.mark.slow) for mode in MORE_MODES)])
 def test_decodes(run, data, mode):
     """Those of `init` reach the limit, the longest source, without an EOS: scores are log-probabilities."""
     model = t2tlite.load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
