@@ -54,7 +54,7 @@ class Wmt14(Problem):
     """What both language pairs share: English is the source."""
 
     source_language: ClassVar[str] = "en"
-    more_training: ClassVar[dict[str, str]] = {}  # training files besides TRAINING
+    more_training: ClassVar[dict[str, str]] = {}  # training files in addition to TRAINING
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.

@@ -61,7 +61,7 @@ def write_model(
 
 
 def write_vocabulary(path: Path, size: int) -> Path:
-    """A vocabulary of `size` subtokens: padding, end mark, the characters that escapes need, then words."""
+    """A vocabulary of `size` subtokens: padding, EOS, the characters that escapes need, then words."""
     subtokens = ["<pad>", "<EOS>", *"\\_u;0123456789"]
     subtokens += [f"word{i}_" for i in range(size - len(subtokens))]
     path.write_text("".join(f"'{subtoken}'\n" for subtoken in subtokens), encoding="utf-8")

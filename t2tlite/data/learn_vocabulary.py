@@ -14,7 +14,7 @@ from t2tlite.vocabularies.subword_builder import build_subwords
 
 SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
 LONGEST_TEXT = 10_000  # characters kept of one text
-PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair besides their characters
+PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair in addition to their characters
 
 
 class TextSample:

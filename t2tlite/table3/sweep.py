@@ -203,7 +203,7 @@ def dry_run(
         f"{markdown_table(columns, lines, labels=1)}\n"
         f"{total * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
         f"decoding. FLOPs and memory are by formula, for each of {strategy.num_replicas_in_sync} replica(s); "
-        f"TensorFlow needs some memory besides. Vocabulary: {pieces} pieces (paper: 37,000).\n"
+        f"TensorFlow needs some memory in addition. Vocabulary: {pieces} pieces (paper: 37,000).\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""What training a run records besides its checkpoints: samples in TensorBoard, and the environment."""
+"""What training a run records in addition to its checkpoints: samples in TensorBoard, and the environment."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_damaged_run(theirs, capsys):
 
 
 def test_a_full_disk(theirs, capsys):
-    """Simulated by a limit to the size of files. With room again, the same command goes on."""
+    """Simulated by a limit to the size of files. With room again, the same command resumes."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16_000, hard))
     try:

@@ -103,7 +103,7 @@ def test_as_many_are_kept_as_asked(tmp_path):
     saved, _ = checkpoints(tmp_path, model, keep=2)
     for step in (1, 2, 3):
         saved.save(step)
-    saved, _ = checkpoints(tmp_path, model, keep=2)  # another process goes on
+    saved, _ = checkpoints(tmp_path, model, keep=2)  # another process resumes
     saved.restore()
     saved.save(4)
     assert [step_of(path) for path in list_checkpoints(tmp_path)] == [3, 4]

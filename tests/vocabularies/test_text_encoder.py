@@ -51,7 +51,7 @@ def test_text_survives(encoder, text):
     ids = encoder.encode(text)
 
     assert encoder.decode(ids) == text
-    assert all(2 < i < 340 for i in ids)  # neither padding, end mark nor unknown
+    assert all(2 < i < 340 for i in ids)  # neither padding, EOS nor unknown
 
 
 def test_random_unicode_survives(encoder):
