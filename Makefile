@@ -9,7 +9,7 @@ DEMO := runs/demo
 PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
 
 # Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
-PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile
+PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
 .PHONY: help demo test test-all check lint types wheel wheel-test hooks install clean
 

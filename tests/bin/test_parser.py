@@ -24,6 +24,8 @@ from t2tlite.training.loop import _Loop
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
+pytestmark = pytest.mark.slow  # trains a parser; tests/tensor2tensor parses with an imported one, tests/tasks without
+
 SMALL = "num_hidden_layers=1,num_heads=4,batch_size=1024,layer_prepostprocess_dropout=0.0"
 LEARNS = f"{SMALL},hidden_size=64,filter_size=128,learning_rate_constant=0.5,learning_rate_warmup_steps=100"
 UNLEARNED = f"{SMALL},hidden_size=8,filter_size=8"
