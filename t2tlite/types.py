@@ -30,6 +30,7 @@ class LayerCache(NamedTuple):
     values: Tensor  # [B, H, L, M, U], likewise
     memory_keys: Tensor  # [B, H, S, K], of the encoder's output
     memory_values: Tensor  # [B, H, S, U], likewise
+    joint_kernel: Tensor  # [D, H * (2 K + U)], of self-attention: query, key and value
 
 
 class DecodingCache(NamedTuple):
@@ -68,6 +69,10 @@ class Seq2SeqModel(Protocol):
     @property
     def trainable_variables(self) -> Sequence[Variable]:
         """The weights; they exist once the model is built."""
+
+    @property
+    def compute_dtype(self) -> str:
+        """What it computes in: "float32", or a type of 16 bits with mixed precision."""
 
     @property
     def max_positions(self) -> int | None:

@@ -146,7 +146,8 @@ def _best_continuations(logits: Tensor, alive_log_probs: Tensor, beam_size: int)
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
     values, tokens = ops.top_k(logits, each)  # [B, M, each]
-    log_probs = values - ops.logsumexp(logits, axis=-1, keepdims=True) + alive_log_probs[:, :, None]
+    log_sum = ops.log(ops.sum(ops.exp(logits - values[:, :, :1]), axis=-1, keepdims=True))  # less the largest logit
+    log_probs = values - values[:, :, :1] - log_sum + alive_log_probs[:, :, None]
     log_probs, order = ops.top_k(ops.reshape(log_probs, (-1, beam_size * each)), wanted)  # [B, 2M]
     tokens = ops.take_along_axis(ops.reshape(tokens, (-1, beam_size * each)), order, axis=1)
     return ops.cast(tokens, "int32"), log_probs, ops.cast(order // each, "int32")

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -42,17 +43,18 @@ class Decoder:
         alpha = options.alpha if options.beam_size > 1 or options.rules.penalise_greedy else 0.0
 
         def search(inputs: Tensor, max_lengths: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-            cache = model.start_decoding(inputs, options.beam_size, length)
-            return beam_search(
-                model.decode_step,
-                cache,
-                max_lengths=max_lengths,
-                beam_size=options.beam_size,
-                length=length,
-                alpha=alpha,
-                n_best=options.return_beams,
-                penalise_unfinished=options.rules.penalise_unfinished,
-            )
+            with cast_kernels(model):
+                cache = model.start_decoding(inputs, options.beam_size, length)
+                return beam_search(
+                    model.decode_step,
+                    cache,
+                    max_lengths=max_lengths,
+                    beam_size=options.beam_size,
+                    length=length,
+                    alpha=alpha,
+                    n_best=options.return_beams,
+                    penalise_unfinished=options.rules.penalise_unfinished,
+                )
 
         def log_probs(inputs: Tensor, targets: Tensor) -> Tensor:
             losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
@@ -152,6 +154,19 @@ class Decoder:
             block[at, : len(row)] = row
             block[at, len(row)] = EOS
         return block
+
+
+def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:
+    """A scope in which the model's matrices have the type that it computes in.
+
+    So they are cast once a search rather than at each position, which makes bfloat16 a sixth faster on a CPU.
+    """
+    scope = keras.StatelessScope()
+    if model.compute_dtype != "float32":
+        for variable in model.trainable_variables:
+            if len(variable.shape) == 2:
+                scope.add_update((variable, tf.cast(variable.value, model.compute_dtype)))
+    return scope
 
 
 def _content(row: np.ndarray) -> list[int]:

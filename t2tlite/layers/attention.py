@@ -75,12 +75,40 @@ class MultiHeadAttention(keras.layers.Layer):
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
         # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other order inside a loop.
         queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
+        return self.combine(queries, keys, values, bias, seed, record)
+
+    def combine(
+        self,
+        queries: Tensor,
+        keys: Tensor,
+        values: Tensor,
+        bias: Tensor,
+        seed: Seed = None,
+        record: Record | None = None,
+    ) -> Tensor:
+        """`attend` for given queries [B, H, T, K], on which the scale 1/sqrt(d_k) already is; returns [B, T, D]."""
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
         if record is not None:
             record(weights)
         weights = self.weight_dropout(ops.cast(weights, queries.dtype), seed=seed)
         heads = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))  # [B, T, H, U]
         return self.output_transform(ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units)))
+
+    def joint_kernel(self) -> Tensor:
+        """The kernels of query (scaled), key and value side by side in each head: [D, H * (2 K + U)].
+
+        Decoding computes it once a search, and then makes one matrix product for each position instead of three.
+        """
+        kernels = (self.query.kernel * self.key_size**-0.5, self.key.kernel, self.value.kernel)
+        size = self.query.kernel.shape[0]
+        heads = [ops.reshape(ops.cast(kernel, self.compute_dtype), (size, self.num_heads, -1)) for kernel in kernels]
+        return ops.reshape(ops.concatenate(heads, axis=2), (size, -1))
+
+    def project(self, x: Tensor, joint_kernel: Tensor) -> list[Tensor]:
+        """[B, T, D] -> scaled queries [B, H, T, K], keys [B, H, T, K], values [B, H, T, U] of self-attention."""
+        joint = ops.matmul(x, joint_kernel)
+        joint = ops.reshape(joint, (-1, ops.shape(x)[1], self.num_heads, joint.shape[2] // self.num_heads))
+        return ops.split(ops.transpose(joint, (0, 2, 1, 3)), (self.key_size, 2 * self.key_size), axis=3)
 
     def get_config(self) -> Config:
         sizes = {"hidden_size": self.output_transform.units, "num_heads": self.num_heads}

@@ -17,6 +17,7 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.kv_cache import empty_cache
 from t2tlite.layers.sublayer import Dropout, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
@@ -138,10 +139,11 @@ class Transformer(keras.Model):
         for layer in self.decoder_layers:
             keys, values = layer.cross_attention.keys_values(memory)
             room = [
-                ops.zeros((batch, heads, length, beam_size, channels // heads), dtype=self.compute_dtype)
+                empty_cache(batch, heads, length, beam_size, channels // heads, self.compute_dtype)
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
             ]
-            caches.append(LayerCache(keys=room[0], values=room[1], memory_keys=keys, memory_values=values))
+            joint_kernel = layer.self_attention.joint_kernel()
+            caches.append(LayerCache(*room, memory_keys=keys, memory_values=values, joint_kernel=joint_kernel))
         return DecodingCache(tuple(caches), memory_bias)
 
     def decode_step(

@@ -12,6 +12,7 @@ from keras import ops
 
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
+from t2tlite.layers.kv_cache import write_position
 from t2tlite.layers.sublayer import FeedForward, Residual, fold
 from t2tlite.types import Config, LayerCache, Seed, Tensor
 
@@ -125,20 +126,19 @@ class DecoderLayer(TransformerLayer):
 
         def self_attention(y: Tensor) -> Tensor:
             nonlocal cache
-            keys, values = self.self_attention.keys_values(y)  # [B, H, M, K]
-            start = (0, 0, step, 0, 0)
-            cache = cache._replace(
-                keys=ops.slice_update(cache.keys, start, keys[:, :, None]),
-                values=ops.slice_update(cache.values, start, values[:, :, None]),
-            )
-            return self.self_attention.attend(y, _merge_slots(cache.keys), _merge_slots(cache.values), bias)
+            queries, keys, values = self.self_attention.project(y, cache.joint_kernel)  # [B, H, M, K]
+            keys, values = write_position(cache.keys, step, keys), write_position(cache.values, step, values)
+            cache = cache._replace(keys=keys, values=values)
+            return self.self_attention.combine(queries, _merge_slots(keys), _merge_slots(values), bias)
 
         def cross_attention(y: Tensor) -> Tensor:
             return self.cross_attention.attend(y, cache.memory_keys, cache.memory_values, memory_bias)
 
         x = self.self_attention_residual(x, sublayer=self_attention)
         x = self.cross_attention_residual(x, sublayer=cross_attention)
-        return self.feed_forward_residual(x, sublayer=self.feed_forward), cache
+        rows = ops.reshape(x, (-1, x.shape[2]))  # two axes: TensorFlow then fuses the products with what follows them
+        rows = self.feed_forward_residual(rows, sublayer=self.feed_forward)
+        return ops.reshape(rows, (-1, *x.shape[1:])), cache
 
 
 def _merge_slots(cache: Tensor) -> Tensor:
