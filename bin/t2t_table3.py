@@ -61,9 +61,10 @@ def run(args: flags.Args) -> None:
     dataset = open_data(args)
 
     from t2tlite.table3.sweep import Sweep, dry_run
-    from t2tlite.training.strategy import make_strategy
+    from t2tlite.training.strategy import make_strategy, with_dtype_policy
 
     strategy = make_strategy(args.worker_gpu)
+    base = with_dtype_policy(base, strategy)
     if args.dry_run:
         print(dry_run(rows, base, len(seeds), dataset, strategy), end="")
         return

@@ -58,5 +58,5 @@ def transformer_parsing_small() -> HParams:
         max_length=400,
         learning_rate_warmup_steps=500,
         train_steps=8000,
-        dtype_policy="mixed_bfloat16",
+        dtype_policy="auto",
     )

@@ -85,7 +85,7 @@ def transformer_small() -> HParams:
 
 @register_hparams
 def transformer_multi30k() -> HParams:
-    """transformer_small for Multi30k En-De (29,000 pairs): 4,200 steps in bfloat16, 44 minutes on two cores.
+    """transformer_small for Multi30k En-De (29,000 pairs): 4,200 steps, 44 minutes on two cores that have bfloat16.
 
     BLEU on test2016 38.3 (beam size 4), 38.9 with the last 5 checkpoints averaged; the README has the commands.
     """
@@ -94,7 +94,7 @@ def transformer_multi30k() -> HParams:
         learning_rate_constant=1.0,
         learning_rate_warmup_steps=800,
         train_steps=4200,
-        dtype_policy="mixed_bfloat16",
+        dtype_policy="auto",
     )
 
 

@@ -4,7 +4,8 @@
     model = t2tlite.load("RUN")
     model.translate(["A man rides a bicycle."])      # -> ["Ein Mann fährt Fahrrad."]
 
-Importing this package is light: TensorFlow is imported when `load` is called.
+Importing this package is light: TensorFlow is imported when `load` is called. Import it before tensorflow, so that its
+settings for this machine (`machine.py`) take effect.
 """
 
 from __future__ import annotations
@@ -12,8 +13,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from t2tlite.machine import apply_settings
+
 if TYPE_CHECKING:
     from t2tlite.decoding.translator import Translator
+
+apply_settings()  # before TensorFlow loads
 
 __version__ = "0.1.0"
 __all__ = ["load", "__version__"]

@@ -128,7 +128,8 @@ class HParams(_Checked):
     train_steps: int = _field(100_000, low=1)  # optimizer steps in all, unless --train_steps says otherwise
 
     # Arithmetic.
-    dtype_policy: str = _field("float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
+    dtype_policy: str = _field("float32", choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"))
+    # ^ "auto": bfloat16 where the hardware has it, otherwise float32; a run records which
     jit_compile: bool = False  # compile the training step and the beam search with XLA; pays on GPUs
 
     def __post_init__(self) -> None:

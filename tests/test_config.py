@@ -164,7 +164,7 @@ def test_decode_override_names_its_own_flag():
         ("optimizer_adam_epsilon=-1", r"optimizer_adam_epsilon must be at least 0\.0\."),
         ("train_steps=0", r"train_steps must be at least 1\."),
         ("pos=learned", r"pos must be one of timing, timing_halves, emb, none\. Received: 'learned'\."),
-        ("dtype_policy=float64", r"dtype_policy must be one of float32, mixed_bfloat16, mixed_float16\."),
+        ("dtype_policy=float64", r"dtype_policy must be one of float32, mixed_bfloat16, mixed_float16, auto\."),
         ("layer_preprocess_sequence=x", r"layer_preprocess_sequence must be one of none, n\."),
         ("layer_postprocess_sequence=nda", r"layer_postprocess_sequence must be one of dan, da\."),
     ],

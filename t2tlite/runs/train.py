@@ -25,7 +25,7 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import report
-from t2tlite.training.strategy import gpu_name
+from t2tlite.training.strategy import gpu_name, with_dtype_policy
 
 SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
@@ -52,6 +52,7 @@ def train_run(
     Raises ValueError if the directory holds a run of another problem, vocabulary or model, and FileNotFoundError if
     there is no checkpoint to start from.
     """
+    hparams = with_dtype_policy(hparams, strategy, folder.hparams() if folder.checkpoints() else None)
     warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from else None
     _prepare(folder, dataset, hparams)
     folder.write_flags(options.command)
