@@ -62,11 +62,11 @@ class Decoder:
 
         ids = tf.TensorSpec((None, None), tf.int32)
         if jit_compile:  # static shapes: one program for each
-            self._search = tf.function(search, jit_compile=True)
+            self._search = tf.function(search, autograph=False, jit_compile=True)
         else:
             specs = (ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32))
-            self._search = tf.function(search, input_signature=specs)
-        self._log_probs = tf.function(log_probs, input_signature=(ids, ids))
+            self._search = tf.function(search, autograph=False, input_signature=specs)
+        self._log_probs = tf.function(log_probs, autograph=False, input_signature=(ids, ids))
 
     def decode(
         self,

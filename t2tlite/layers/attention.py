@@ -14,7 +14,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2tlite.layers.sublayer import Dropout
+from t2tlite.layers.sublayer import Composite, Dropout
 from t2tlite.tokens import PAD
 from t2tlite.types import Config, Seed, Tensor
 
@@ -26,7 +26,7 @@ MASKED = -1e9
 
 
 @keras.saving.register_keras_serializable("t2tlite")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(Composite):
     """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; the four projections have no bias, as in tensor2tensor.
 
     Args:

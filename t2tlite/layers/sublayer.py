@@ -17,8 +17,15 @@ from keras import ops
 from t2tlite.types import Config, Seed, Tensor
 
 
+class Composite(keras.layers.Layer):
+    """A layer made of other layers, each of which makes its own weights at its first call."""
+
+    def build(self, input_shape: object = None) -> None:
+        """Does nothing. Without it Keras would first run every `call` symbolically, those inside it again."""
+
+
 @keras.saving.register_keras_serializable("t2tlite")
-class Residual(keras.layers.Layer):
+class Residual(Composite):
     """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
 
     Args:
@@ -45,7 +52,7 @@ class Residual(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable("t2tlite")
-class FeedForward(keras.layers.Layer):
+class FeedForward(Composite):
     """FFN(x) = max(0, x W1 + b1) W2 + b2, equation (2) in section 3.3.
 
     Args:

@@ -13,11 +13,11 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
 from t2tlite.layers.kv_cache import write_position
-from t2tlite.layers.sublayer import FeedForward, Residual, fold
+from t2tlite.layers.sublayer import Composite, FeedForward, Residual, fold
 from t2tlite.types import Config, LayerCache, Seed, Tensor
 
 
-class TransformerLayer(keras.layers.Layer):
+class TransformerLayer(Composite):
     """What both layers share: they are made from HParams, the model's shape, and have a residual for each sublayer."""
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:

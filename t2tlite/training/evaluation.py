@@ -73,7 +73,7 @@ class Evaluator:
             logits = model(inputs, targets)
             return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
 
-        @tf.function(reduce_retracing=True)
+        @tf.function(reduce_retracing=True, autograph=False)
         def step(iterator: Iterator[Part]) -> list[Tensor]:
             sums = strategy.run(replica_step, args=(next(iterator),))
             return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]

@@ -55,7 +55,7 @@ def make_train_step(
     it does not matter how many replicas there are.
     """
 
-    @tf.function(reduce_retracing=True, jit_compile=hparams.jit_compile)
+    @tf.function(reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile)
     def gradients(inputs: Tensor, targets: Tensor, tokens: Tensor, seed: Tensor) -> tuple[Tensor, list[Tensor]]:
         with tf.GradientTape() as tape:
             logits = model(inputs, targets, seed=seed)
@@ -82,7 +82,7 @@ def make_train_step(
             positions=tf.cast(sum(tf.size(x) for x in ids), tf.float32),
         )
 
-    @tf.function(reduce_retracing=True)
+    @tf.function(reduce_retracing=True, autograph=False)
     def train_step(iterator: Iterator[Part]) -> StepResult:
         results = strategy.run(replica_step, args=(next(iterator),))
         return StepResult(*[strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in results])
