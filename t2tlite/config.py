@@ -257,7 +257,7 @@ class DecodeHParams(_Checked):
     beam_size: int = _field(4, low=1, high=1024)  # hypotheses kept for each sentence; 1 is greedy search
     alpha: float = _field(0.6, low=0.0, high=10.0)  # length penalty ((5 + length) / 6) ** alpha
     extra_length: int = _field(50, low=0)  # a translation has at most this many tokens more than its source
-    batch_size: int = _field(0, low=0)  # size of a batch, see DecodeRules; 0 means 1,024 tokens or 32 sentences
+    batch_size: int = _field(0, low=0)  # size of a batch, see DecodeRules; 0: 1,024 tokens or fewer, 32 sentences
     return_beams: int = _field(1, low=1)  # n-best: this many translations of each sentence, with their scores
     t2t_rules: bool = False  # decode as tensor2tensor did (T2T_RULES)
 

@@ -18,7 +18,9 @@ from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Seq2SeqModel, Tensor
 
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
-BATCH_TOKENS = 1024  # source tokens decoded together unless batch_size says otherwise
+# What is decoded together, unless batch_size says otherwise.
+BATCH_TOKENS = 1024  # source tokens, padding counted
+BATCH_POSITIONS = 32_768  # positions of all hypotheses, which have keys and values in the cache: these need the memory
 
 
 class TokenHypothesis(NamedTuple):
@@ -81,7 +83,8 @@ class Decoder:
         ValueError.
         """
         results = [[TokenHypothesis([], 0.0)] for _ in sources]
-        for batch in batches or self._batches([len(source) for source in sources]):
+        hypotheses, extra_length = self.options.beam_size, self.options.extra_length
+        for batch in batches or self._batches([len(source) for source in sources], hypotheses, extra_length):
             batch = [i for i in batch if sources[i]]
             if not batch:
                 continue
@@ -115,13 +118,15 @@ class Decoder:
             done(len(batch))
         return results
 
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of sentences, the longest first: a lack of memory shows at once."""
+    def _batches(self, lengths: Sequence[int], hypotheses: int = 1, extra_length: int = 0) -> Iterator[list[int]]:
+        """Indices of sentences, the longest first. Each batch needs about the same memory, or less."""
         order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
         start = 0
         while start < len(order):
-            tokens = self.options.batch_size or BATCH_TOKENS
-            rows = max(1, tokens // padded_length(lengths[order[start]] + 1, self._boundaries))
+            width = padded_length(lengths[order[start]] + 1, self._boundaries)
+            positions = hypotheses * (width + extra_length)  # of a sentence
+            by_default = min(BATCH_TOKENS // width, BATCH_POSITIONS // positions)
+            rows = max(1, self.options.batch_size // width if self.options.batch_size else by_default)
             yield [int(i) for i in order[start : start + rows]]
             start += rows
 

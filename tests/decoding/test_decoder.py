@@ -1,0 +1,57 @@
+"""What is decoded together."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding import decoder
+from t2tlite.decoding.decoder import Decoder, TokenHypothesis
+
+PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
+LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
+
+
+def batches(monkeypatch, lengths, **options):
+    """The numbers of tokens of the sources in each batch."""
+    found: list[list[int]] = []
+
+    def record(self, sources, max_lengths):
+        found.append([len(source) for source in sources])
+        return [[TokenHypothesis([], 0.0)] for _ in sources]
+
+    monkeypatch.setattr(Decoder, "_decode_batch", record)
+    model = SimpleNamespace(max_positions=None)
+    Decoder(model, DecodeHParams(**options)).decode([[5] * length for length in lengths])
+    return found
+
+
+@pytest.mark.parametrize("options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}])
+def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
+    options = {"beam_size": 4, "extra_length": 50} | options
+    found = batches(monkeypatch, LENGTHS, **options)
+    assert sum(map(len, found)) == len(LENGTHS)
+    for batch in found:
+        positions = len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
+        assert positions <= decoder.BATCH_POSITIONS or len(batch) == 1
+        assert sum(batch) <= decoder.BATCH_TOKENS or len(batch) == 1
+
+
+def test_short_sentences_of_a_parser_need_no_more_memory_than_long_ones(monkeypatch):
+    (long, *_), (*_, short) = (batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7))
+    needed = [np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301) for batch in (long, short)]
+    assert needed[1] <= 1.2 * needed[0]
+
+
+def test_the_longest_come_first_and_enough_at_once(monkeypatch):
+    found = batches(monkeypatch, LENGTHS)
+    assert [length for batch in found for length in batch] == sorted(LENGTHS, reverse=True)
+    assert max(map(len, found)) >= 100
+
+
+@pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])
+def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_size, rows):
+    assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
