@@ -129,7 +129,8 @@ class HParams(_Checked):
 
     # Arithmetic.
     dtype_policy: str = _field("float32", choices=("float32", "mixed_bfloat16", "mixed_float16"))
-    jit_compile: bool = False  # compile the training step and the beam search with XLA; pays on GPUs
+    jit_compile: bool = False
+    # ^ compile the training step and the beam search with XLA, for GPUs; training batches have at most 24 shapes then
 
     def __post_init__(self) -> None:
         super().__post_init__()
