@@ -130,7 +130,8 @@ class HParams(_Checked):
     # Arithmetic.
     dtype_policy: str = _field("float32", choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"))
     # ^ "auto": bfloat16 where the hardware has it, otherwise float32; a run records which
-    jit_compile: bool = False  # compile the training step and the beam search with XLA; pays on GPUs
+    jit_compile: bool = False
+    # ^ compile the training step and the beam search with XLA, for GPUs; training batches have at most 24 shapes then
 
     def __post_init__(self) -> None:
         super().__post_init__()

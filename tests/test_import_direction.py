@@ -48,6 +48,8 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
                               "vocabularies"},                         ANYTHING),
     "decoding.beam_search": ({"tokens", "types"},                      {"keras"}),
     "training":             (TEXT | RECORDS | {"config", "data", "machine", "tasks", "types"}, ANYTHING),
+    "training.cost":        ({"config"},                               set()),
+    "training.learning_rates": ({"types"},                             {"keras"}),
     "runs":                 (LIBRARY,                                  ANYTHING),
     "runs.run_folder":      (TEXT | {"config", "data.manifest"},       set()),
     "runs.records":         (set(),                                    set()),

@@ -20,6 +20,8 @@ import numpy as np
 
 from t2tlite.config import HParams
 
+MAX_SHAPES = 24  # of the batches of a plan with few_shapes
+
 
 def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> np.ndarray:
     """The lengths in tokens to which sequences are padded, int32, ascending, as in tensor2tensor.
@@ -40,11 +42,25 @@ def padded_length(length: int, boundaries: np.ndarray) -> int:
     return int(boundaries[at]) if at < len(boundaries) else int(length)
 
 
+def merge_buckets(boundaries: np.ndarray, lengths: np.ndarray, at_most: int) -> np.ndarray:
+    """The boundaries [n] without those whose removal adds the least padding to sequences of these lengths [N].
+
+    One after the other is removed until `at_most` are left. No length may exceed the last boundary.
+    """
+    counts = np.bincount(np.searchsorted(boundaries, lengths), minlength=len(boundaries))  # sequences in each bucket
+    while len(boundaries) > at_most:
+        at = int((counts[:-1] * np.diff(boundaries)).argmin())  # its sequences are padded to the next boundary instead
+        counts[at + 1] += counts[at]
+        boundaries, counts = np.delete(boundaries, at), np.delete(counts, at)
+    return boundaries
+
+
 @dataclasses.dataclass(frozen=True)
 class Batch:
     """One global batch."""
 
-    indices: np.ndarray  # int64 [rows], into the corpus
+    indices: np.ndarray  # int64 [pairs], into the corpus
+    rows: int  # pairs, and rows of padding to which they are filled up
     source_width: int  # tokens to which sources are padded
     target_width: int  # tokens to which targets are padded
     tokens: int  # target tokens, without padding
@@ -66,6 +82,7 @@ class BatchPlan:
         smallest: int = 8,
         step: float = 1.1,
         seed: int = 1,
+        few_shapes: bool = False,
     ) -> None:
         """Plans the batches.
 
@@ -75,6 +92,8 @@ class BatchPlan:
             max_length: the longest side of a pair, tokens.
             smallest, step: the first bucket boundary and the factor between boundaries, see `bucket_boundaries`.
             seed: of the permutations.
+            few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that makes a program for each: buckets
+                are merged, and all batches of a bucket have as many rows, as wide on both sides.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
@@ -91,8 +110,12 @@ class BatchPlan:
         self._sources = source_lengths[self._corpus].astype(np.int32)
         self._targets = target_lengths[self._corpus].astype(np.int32)
         self._boundaries = bucket_boundaries(max_length, smallest, step)
+        self._few_shapes = few_shapes
+        if few_shapes:
+            self._boundaries = merge_buckets(self._boundaries, longer[self._corpus], MAX_SHAPES)
         self._buckets: np.ndarray = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
-        self._cuts = self._cut(np.sort(self._buckets), batch_tokens)  # [num_batches + 1]
+        self._rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
+        self._cuts = self._cut(np.sort(self._buckets))  # [num_batches + 1]
         self.num_batches = len(self._cuts) - 1
         self._shuffle = functools.lru_cache(maxsize=1)(self._shuffled)
 
@@ -101,12 +124,17 @@ class BatchPlan:
         epoch, position = divmod(k, self.num_batches)
         pairs, batches = self._shuffle(epoch)
         at = batches[position]
-        rows = pairs[self._cuts[at] : self._cuts[at + 1]]
-        sources, targets = self._sources[rows], self._targets[rows]
+        chosen = pairs[self._cuts[at] : self._cuts[at + 1]]
+        sources, targets = self._sources[chosen], self._targets[chosen]
+        rows, widths = len(chosen), [padded_length(int(side.max()), self._boundaries) for side in (sources, targets)]
+        if self._few_shapes:
+            bucket = self._buckets[chosen].max()
+            rows, widths = int(self._rows[bucket]), [int(self._boundaries[bucket])] * 2
         return Batch(
-            indices=self._corpus[rows],
-            source_width=padded_length(int(sources.max()), self._boundaries),
-            target_width=padded_length(int(targets.max()), self._boundaries),
+            indices=self._corpus[chosen],
+            rows=rows,
+            source_width=widths[0],
+            target_width=widths[1],
             tokens=int(targets.sum()),
         )
 
@@ -116,24 +144,26 @@ class BatchPlan:
         shuffled = random.permutation(self.num_pairs)
         return shuffled[np.argsort(self._buckets[shuffled], kind="stable")], random.permutation(self.num_batches)
 
-    def _cut(self, buckets: np.ndarray, batch_tokens: int) -> np.ndarray:
+    def _cut(self, buckets: np.ndarray) -> np.ndarray:
         """Where batches begin in the sorted epoch, and its end.
 
         A batch has as many rows as fit at the padded length of its longest. Of its possible ends, one for each bucket,
         the farthest is used: the remainder of a bucket is batched with the next bucket, not in a small batch.
         """
-        rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
-        ends = np.searchsorted(buckets, np.arange(len(rows)), side="right")  # where each bucket ends
+        ends = np.searchsorted(buckets, np.arange(len(self._rows)), side="right")  # where each bucket ends
         cuts = [0]
         while cuts[-1] < len(buckets):
-            cuts.append(int(np.minimum(cuts[-1] + rows, ends).max()))
+            cuts.append(int(np.minimum(cuts[-1] + self._rows, ends).max()))
         return np.array(cuts, dtype=np.int64)
 
 
 def training_plan(
     hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int, seed: int
 ) -> BatchPlan:
-    """The plan of a training run: batches of batch_size tokens for each replica and each accumulated micro-batch."""
+    """The plan of a training run: batches of batch_size tokens for each replica and each accumulated micro-batch.
+
+    With jit_compile, XLA compiles the training step once for each shape, so there are few.
+    """
     return BatchPlan(
         source_lengths,
         target_lengths,
@@ -142,4 +172,5 @@ def training_plan(
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,
         seed=seed,
+        few_shapes=hparams.jit_compile,
     )

@@ -36,7 +36,7 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
     """
     batch = plan.batch(step)
     parts = replicas * micro_batches
-    rows = -(-len(batch.indices) // parts)  # R
+    rows = -(-batch.rows // parts)  # R
 
     def load(read: Any, width: int) -> np.ndarray:
         block: np.ndarray = np.zeros((micro_batches, rows, width), np.int32)

@@ -33,11 +33,12 @@ class Embedding(keras.layers.Layer):
             name="weight",
             shape=(vocab_size, hidden_size),
             initializer=keras.initializers.RandomNormal(stddev=hidden_size**-0.5),
+            autocast=False,  # cast after the lookup, so that a frequent token's gradient is summed in float32
         )
 
     def call(self, ids: Tensor) -> Tensor:
         """int32 [B, T] -> [B, T, D]."""
-        vectors = ops.take(ops.cast(self.weight, self.compute_dtype), ids, axis=0)
+        vectors = ops.cast(ops.take(self.weight, ids, axis=0), self.compute_dtype)
         scale = ops.cast(ops.not_equal(ids, PAD), self.compute_dtype) * self.hidden_size**0.5  # [B, T]
         return vectors * scale[:, :, None]
 

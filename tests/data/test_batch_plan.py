@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import doctest
 import json
 
 import numpy as np
 import pytest
 
+import t2tlite.hparams  # noqa: F401  registers the sets
+from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data import batch_plan
-from t2tlite.data.batch_plan import BatchPlan, bucket_boundaries, padded_length, training_plan
+from t2tlite.data.batch_plan import BatchPlan, bucket_boundaries, merge_buckets, padded_length, training_plan
 
 
 def corpus(pairs: int, seed: int, longest: int = 400) -> tuple[np.ndarray, np.ndarray]:
@@ -60,6 +63,20 @@ def test_padded_length():
     boundaries = np.array([4, 8, 16])
     assert [padded_length(n, boundaries) for n in (1, 4, 5, 8, 9, 16, 17)] == [4, 4, 8, 8, 16, 16, 17]
     assert type(padded_length(3, boundaries)) is int
+
+
+@pytest.mark.parametrize(
+    ("at_most", "expected"),
+    [
+        (4, [8, 10, 12, 16]),
+        (3, [8, 12, 16]),  # positions of padding that the removal of 8, 10 and 12 would add: 5 * 2, 1 * 2, 4 * 4
+        (2, [12, 16]),  # of 8 and 12: 5 * 4, (4 + 1) * 4; the first of equals
+        (1, [16]),
+    ],
+)
+def test_buckets_are_merged_where_it_adds_the_least_padding(at_most, expected):
+    boundaries, lengths = np.array([8, 10, 12, 16]), np.array([3, 8, 8, 7, 5, 9, 11, 12, 11, 12, 13, 16])
+    assert merge_buckets(boundaries, lengths, at_most).tolist() == expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -155,6 +172,32 @@ def test_widths_are_boundaries():
     assert {b.source_width for b in batches} | {b.target_width for b in batches} <= boundaries
     # rows and the longer side: about one shape for each boundary, two where a batch goes over it
     assert len({(len(b.indices), max(b.source_width, b.target_width)) for b in batches}) < 2 * len(boundaries)
+
+
+@pytest.mark.parametrize("replicas", [1, 8])
+@pytest.mark.parametrize("name", ["transformer_base", "transformer_big"])
+def test_xla_gets_at_most_24_shapes_of_wmt_lengths(name, replicas):
+    """Of lengths as those of WMT En-De, mean 30 and 32 tokens: without jit_compile they have about 50 shapes."""
+    sources, targets = corpus(200_000, seed=7)
+    hparams = registry.hparams(name)
+    padding = {}
+    for jit_compile in (False, True):
+        hparams = dataclasses.replace(hparams, jit_compile=jit_compile)
+        plan = training_plan(hparams, sources, targets, replicas, seed=1)
+        batches = epoch(plan)
+        seen = np.bincount(np.concatenate([b.indices for b in batches]), minlength=len(sources))
+        np.testing.assert_array_equal(seen, np.maximum(sources, targets) <= 256)
+        shapes = {(b.rows, b.source_width, b.target_width) for b in batches}
+        for b in batches:
+            assert len(b.indices) <= b.rows <= 4096 * replicas // max(b.source_width, b.target_width)
+            assert sources[b.indices].max() <= b.source_width
+            assert targets[b.indices].max() <= b.target_width
+        cells = sum(b.rows * (b.source_width + b.target_width) for b in batches)
+        padding[jit_compile] = (
+            1 - sum(int(sources[b.indices].sum() + targets[b.indices].sum()) for b in batches) / cells
+        )
+    assert len(shapes) <= 24  # with jit_compile
+    assert padding[True] < padding[False] + 0.03
 
 
 def test_one_long_pair_does_not_split_the_short_ones():

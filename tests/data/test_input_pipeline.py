@@ -52,7 +52,7 @@ def rows_of(parts: list[Part]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 def one_batch(indices: np.ndarray, tokens: int) -> Any:
     """A plan whose every batch holds the given rows, 40 wide."""
-    batch = Batch(indices, source_width=40, target_width=40, tokens=tokens)
+    batch = Batch(indices, len(indices), source_width=40, target_width=40, tokens=tokens)
     return SimpleNamespace(batch=lambda k: batch, seed=1)
 
 
@@ -72,6 +72,21 @@ def test_the_same_rows_whatever_the_replicas(store, plan, replicas, micro_batche
             assert part.targets.shape == (micro_batches, rows, batch.target_width)
             assert (part.inputs.dtype, part.targets.dtype, part.tokens.dtype) == (np.int32, np.int32, np.float32)
             assert part.tokens == sum(len(target) for _, target in expected)  # of the global batch, in every part
+
+
+def test_few_shapes_are_filled_up_with_rows_of_padding(store):
+    plan = BatchPlan(store.source_lengths, store.target_lengths, 200, max_length=30, seed=4, few_shapes=True)
+    shapes = set()
+    for step in range(plan.num_batches):
+        parts = parts_of(store, plan, step, replicas=2, micro_batches=1)
+        indices = plan.batch(step).indices
+        assert rows_of(parts) == rows_of(
+            [Part(store.sources(indices, 30)[None], store.targets(indices, 30)[None], 0, 0)]
+        )
+        shapes |= {(part.inputs.shape, part.targets.shape) for part in parts}
+    widths = [inputs[2] for inputs, _ in shapes]
+    assert shapes == {((1, -(-(200 // width) // 2), width),) * 2 for width in widths}
+    assert len(widths) == len(set(widths)) > 5  # one shape for each bucket
 
 
 def test_an_epoch_loads_each_pair_once(store, plan):

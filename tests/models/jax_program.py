@@ -13,6 +13,7 @@ import numpy as np
 
 import t2tlite.models.transformer  # noqa: F401  (Keras finds the model's class by its name)
 from t2tlite.decoding.beam_search import beam_search
+from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout
 
 BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
@@ -43,6 +44,14 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
             n_best=BEAM_SIZE,
         )
 
+    embedding = Embedding(3, 4, dtype="mixed_bfloat16")
+
+    @jax.jit
+    @jax.grad
+    def embedding_gradient(weight, ids):
+        with keras.StatelessScope(state_mapping=[(embedding.weight, weight)]):
+            return jax.numpy.sum(embedding(ids).astype("float32"))
+
     seeds = [jax.numpy.asarray(seed, "int32") for seed in SEEDS]
     found_ids, scores = search(sources, max_lengths)
     np.savez(
@@ -52,6 +61,7 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
         logits=logits(sources, targets, None),
         dropped=[logits(sources, targets, seed) for seed in seeds],
         ones=[Dropout(RATE)(jax.numpy.ones((200, 500)), seed=seed) for seed in seeds],
+        embedding_gradient=embedding_gradient(embedding.weight.value, jax.numpy.full((1, 1000), 2)),
         ids=found_ids,
         scores=scores,
     )

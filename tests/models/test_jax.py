@@ -94,3 +94,11 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(both):
     for ones in results["ones"]:
         assert (ones == 0).mean() == pytest.approx(RATE, abs=0.01)  # 6 deviations of 100,000 draws or more
         np.testing.assert_allclose(ones[ones != 0], 1 / (1 - RATE), rtol=1e-5)
+
+
+def test_the_embedding_gradient_of_a_frequent_token_is_summed_in_float32(both):
+    """In bfloat16, ones add up to 256 at most: 256 + 1 is rounded to 256."""
+    _, results = both
+    expected = np.zeros((3, 4))
+    expected[2] = 1000 * 4**0.5  # id 2 occurs 1,000 times, and its vector is scaled by sqrt(D)
+    np.testing.assert_allclose(results["embedding_gradient"], expected, rtol=1e-6)
