@@ -1,7 +1,7 @@
 """The two layers that the Transformer stacks (Figure 1): EncoderLayer and DecoderLayer."""
 
 # B batch, S source length, T target length, D hidden size, H heads, K head size
-# M hypotheses of a sentence, L positions in the cache
+# M hypotheses of a sentence, C positions in the cache
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class TransformerLayer(keras.layers.Layer):
         super().__init__(autocast=False, **kwargs)
         self.hparams = hparams
 
-    def _attention(self, name: str) -> tuple[MultiHeadAttention, Residual]:
-        attention = MultiHeadAttention(**self.hparams.attention_arguments, name=name, dtype=self.dtype_policy)
+    def _attention(self, name: str, radius: int = 0, causal: bool = False) -> tuple[MultiHeadAttention, Residual]:
+        arguments = {**self.hparams.attention_arguments, "radius": radius, "causal": causal}
+        attention = MultiHeadAttention(**arguments, name=name, dtype=self.dtype_policy)
         return attention, self._residual(name)
 
     def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
@@ -48,7 +49,8 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        radius = hparams.self_attention_radius
+        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius)
         self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
     def call(self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
@@ -70,7 +72,8 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        radius = hparams.self_attention_radius
+        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius, causal=True)
         self.cross_attention, self.cross_attention_residual = self._attention("cross_attention")
         self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
@@ -87,7 +90,7 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, T, D].
-            bias: [1, 1, T, T], the causal mask.
+            bias: [1, 1, T, T], the causal mask; with a self_attention_radius zeros [B, 1, 1, T].
             memory: [B, S, D], the encoder's output.
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
@@ -114,9 +117,9 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, M, D].
-            cache: what this layer keeps; L positions, filled up to `step`.
+            cache: what this layer keeps; C positions, of which `step` takes the place of the oldest.
             step: the position, counted from 0.
-            bias: [B, 1, M, L * M]: which slots, at which positions, belong to a hypothesis.
+            bias: [B, 1, M, C * M]: which slots, at which positions, belong to a hypothesis.
             memory_bias: [B, 1, 1, S].
 
         Returns:
@@ -126,7 +129,7 @@ class DecoderLayer(TransformerLayer):
         def self_attention(y: Tensor) -> Tensor:
             nonlocal cache
             keys, values = self.self_attention.keys_values(y)  # [B, H, M, K]
-            start = (0, 0, step, 0, 0)
+            start = (0, 0, step % ops.shape(cache.keys)[2], 0, 0)
             cache = cache._replace(
                 keys=ops.slice_update(cache.keys, start, keys[:, :, None]),
                 values=ops.slice_update(cache.values, start, values[:, :, None]),
@@ -142,6 +145,6 @@ class DecoderLayer(TransformerLayer):
 
 
 def _merge_slots(cache: Tensor) -> Tensor:
-    """[B, H, L, M, K] -> [B, H, L * M, K]."""
+    """[B, H, C, M, K] -> [B, H, C * M, K]."""
     batch, heads, size = ops.shape(cache)[0], cache.shape[1], cache.shape[4]
     return ops.reshape(cache, (batch, heads, -1, size))
