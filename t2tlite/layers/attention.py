@@ -4,8 +4,8 @@ One function, `attend`, serves training and decoding. In training its queries ar
 beam search they are the M hypotheses of a sentence at one position, so that keys and values of the source are used
 by all hypotheses without a copy for each.
 
-Restricted self-attention (section 4) calls it with blocks of r positions, each with the keys of the blocks beside it, in
-place of sentences.
+Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the keys of
+the blocks beside it.
 """
 
 # B batch, T query length, S key length, H heads, K and U size of a key and of a value in one head, D hidden size

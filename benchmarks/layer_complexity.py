@@ -1,0 +1,216 @@
+"""Table 1 of the paper, measured: what one layer of each type costs over the length n and the width d.
+
+    python benchmarks/layer_complexity.py --quick
+    python benchmarks/layer_complexity.py --document=docs/table1.md
+
+A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is the median of up to five runs
+after a first one, memory what the first run adds to the peak of the process. Each layer of each size has a process of
+its own, since a process does not give all memory back. Prints the tables; with --document also puts them into that
+file, between its two marks, and draws them in an SVG of the same name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import multiprocessing
+import resource
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.quiet import quiet_stderr
+from t2tlite.report.line_chart import STYLE
+from t2tlite.table3.table import markdown_table, versions
+
+HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
+MOST_RUNS, MOST_SECONDS = 5, 3.0  # no further run once these many have been made, or have taken so long
+FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
+START, END = "<!-- measured: `python benchmarks/layer_complexity.py --document=docs/table1.md` -->\n", "<!-- end -->\n"
+COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
+
+
+class Row(NamedTuple):
+    """A row of the paper's Table 1."""
+
+    complexity: str  # operations of a layer
+    sequential: str  # operations that must follow one another
+    path: str  # longest path between any two positions
+    exponents: tuple[int, int]  # of n and d in `complexity`
+
+
+TABLE_1 = {
+    "self-attention": Row("O(n² d)", "O(1)", "O(1)", (2, 1)),
+    "recurrent": Row("O(n d²)", "O(n)", "O(n)", (1, 2)),
+    "convolutional": Row("O(k n d²)", "O(1)", "O(log_k n)", (1, 2)),
+    "restricted self-attention": Row("O(r n d)", "O(1)", "O(n / r)", (1, 1)),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """What is measured."""
+
+    layer: str  # a key of TABLE_1
+    n: int  # positions
+    d: int  # width of input and output
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What a forward and a backward pass took."""
+
+    milliseconds: float
+    megabytes: float  # 10^6 bytes, at the peak
+
+
+Costs = dict[Size, Cost]
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="only small sizes")
+    parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
+    args = parser.parse_args()
+    lengths, width = ([32, 64, 128], 32) if args.quick else ([2**i for i in range(6, 13)], 256)
+    widths, length = ([32, 64, 128], 32) if args.quick else ([2**i for i in range(6, 11)], 512)
+    over_n = {name: [Size(name, n, width) for n in lengths] for name in TABLE_1}
+    over_d = {name: [Size(name, length, d) for d in widths] for name in TABLE_1}
+    sizes = list(dict.fromkeys(size for sweep in (over_n, over_d) for name in sweep for size in sweep[name]))
+    costs: Costs = {}
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for size, cost in zip(sizes, pool.imap(measure, sizes, chunksize=1), strict=True):
+            costs[size] = cost
+            print(
+                f"{size.layer}, n {size.n}, d {size.d}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB", flush=True
+            )
+    text = tables(over_n, over_d, costs)
+    print(f"\n{text}")
+    if args.document:
+        before, _, rest = args.document.read_text(encoding="utf-8").partition(START)
+        write_text(args.document, f"{before}{START}{text}{END}{rest.partition(END)[2]}")
+        draw(args.document.with_suffix(".svg"), over_n, over_d, costs)
+
+
+def measure(size: Size) -> Cost:
+    """Runs in a process of its own."""
+    with quiet_stderr():
+        import tensorflow as tf
+    tf.config.set_visible_devices([], "GPU")
+    layer, call = make_layer(size)
+    call(tf.zeros((1, 2, size.d)))  # makes the weights
+
+    @tf.function(input_signature=[tf.TensorSpec((1, None, size.d))])
+    def run(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            output = call(x)
+        return tape.gradient(output, [x, *layer.trainable_variables])
+
+    x = tf.random.normal((1, size.n, size.d))
+    run(x[:, :8])  # traces the function and starts TensorFlow's threads
+    before = peak_bytes()
+    run(x)
+    added, seconds = peak_bytes() - before, []
+    while len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS:
+        start = time.perf_counter()
+        run(x)
+        seconds.append(time.perf_counter() - start)
+    return Cost(1e3 * statistics.median(seconds), added / 1e6)
+
+
+def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
+    """A layer, and how it is called with [1, n, d]."""
+    import keras
+
+    from t2tlite.layers.attention import MultiHeadAttention
+
+    if size.layer == "recurrent":
+        layer = keras.layers.LSTM(size.d, return_sequences=True)
+        return layer, layer
+    if size.layer == "convolutional":
+        layer = keras.layers.Conv1D(size.d, KERNEL, padding="same")
+        return layer, layer
+    radius = RADIUS if size.layer == "restricted self-attention" else 0
+    layer = MultiHeadAttention(size.d, HEADS, size.d, size.d, dropout=0.0, radius=radius)
+    return layer, lambda x: layer(x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1])))
+
+
+def peak_bytes() -> int:
+    """The most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
+    """The slope of the logarithm of a cost over that of n or d, at the largest sizes."""
+    points = [(math.log(getattr(size, of)), math.log(getattr(costs[size], field))) for size in sizes[-FITTED:]]
+    return float(np.polyfit(*zip(*points, strict=True), deg=1)[0])
+
+
+def tables(over_n: dict[str, list[Size]], over_d: dict[str, list[Size]], costs: Costs) -> str:
+    """The paper's table beside the measured exponents, and every measurement, in Markdown."""
+    rows = [
+        [name, row.complexity, row.sequential, row.path]
+        + [f"{exponent(over_n[name], costs, 'n', 'milliseconds'):.2f} ({row.exponents[0]})"]
+        + [f"{exponent(over_d[name], costs, 'd', 'milliseconds'):.2f} ({row.exponents[1]})"]
+        + [f"{exponent(sweep[name], costs, of, 'megabytes'):.2f}" for sweep, of in ((over_n, "n"), (over_d, "d"))]
+        for name, row in TABLE_1.items()
+    ]
+    columns = ["layer", "operations", "sequential", "longest path", "time: n^", "time: d^", "memory: n^", "memory: d^"]
+    text = markdown_table(columns, rows, labels=4)
+    for of, sweep in (("n", over_n), ("d", over_d)):
+        first, *_ = sweep.values()
+        fixed = f"d = {first[0].d}" if of == "n" else f"n = {first[0].n}"
+        lines = [
+            [f"{getattr(size, of):,}"]
+            + [
+                f"{getattr(costs[sweep[name][i]], field):,.3g}"
+                for field in ("milliseconds", "megabytes")
+                for name in sweep
+            ]
+            for i, size in enumerate(first)
+        ]
+        units = [f"{name}, {unit}" for unit in ("ms", "MB") for name in sweep]
+        text += f"\n{fixed}:\n\n" + markdown_table([of, *units], lines, labels=0)
+    shown = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown}.\n"
+
+
+def draw(path: Path, over_n: dict[str, list[Size]], over_d: dict[str, list[Size]], costs: Costs) -> None:
+    """Time and memory over n and over d, on logarithmic scales."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "table1"}):
+        figure = Figure(figsize=(8, 5.6), layout="constrained")
+        for axes, (of, sweep, field) in zip(
+            figure.subplots(2, 2).flat,
+            [
+                (of, sweep, field)
+                for field in ("milliseconds", "megabytes")
+                for of, sweep in (("n", over_n), ("d", over_d))
+            ],
+            strict=True,
+        ):
+            for colour, (name, sizes) in zip(COLOURS, sweep.items(), strict=True):
+                points = [(getattr(size, of), getattr(costs[size], field)) for size in sizes]
+                axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=3, linewidth=1.3, label=name)
+            fixed = f"d = {sizes[0].d}" if of == "n" else f"n = {sizes[0].n}"
+            axes.set(xscale="log", yscale="log", xlabel=of, ylabel=field, title=f"{field} over {of}, {fixed}")
+            axes.set_xticks([x for x, _ in points], [f"{x:,}" for x, _ in points])
+            axes.minorticks_off()
+        figure.axes[0].legend()
+        with atomic_file(path) as file:
+            figure.savefig(file, format="svg", facecolor="white", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
