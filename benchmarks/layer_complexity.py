@@ -3,20 +3,18 @@
     python benchmarks/layer_complexity.py --quick
     python benchmarks/layer_complexity.py --document=docs/table1.md
 
-A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is the median of up to five runs
-after a first one, memory what the first run adds to the peak of the process. Each layer of each size has a process of
-its own, since a process does not give all memory back. Prints the tables; with --document also puts them into that
-file, between its two marks, and draws them in an SVG of the same name.
+A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is that of the fastest of two to
+six runs, since whatever else the machine does can only add to it; memory is what the first run adds to the peak of the
+process. Each layer of each size has a process of its own, since a process does not give all memory back. Prints the
+tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the same name.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import math
 import multiprocessing
 import resource
-import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -31,7 +29,7 @@ from t2tlite.report.line_chart import STYLE
 from t2tlite.table3.table import markdown_table, versions
 
 HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
-MOST_RUNS, MOST_SECONDS = 5, 3.0  # no further run once these many have been made, or have taken so long
+MOST_RUNS, MOST_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
 FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
 START, END = "<!-- measured: `python benchmarks/layer_complexity.py --document=docs/table1.md` -->\n", "<!-- end -->\n"
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
@@ -54,8 +52,7 @@ TABLE_1 = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """What is measured."""
 
     layer: str  # a key of TABLE_1
@@ -63,12 +60,26 @@ class Size:
     d: int  # width of input and output
 
 
-@dataclasses.dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """What a forward and a backward pass took."""
 
     milliseconds: float
     megabytes: float  # 10^6 bytes, at the peak
+
+
+class Sweep(NamedTuple):
+    """Sizes that differ in n or in d alone."""
+
+    of: str  # "n" or "d"
+    values: Sequence[int]
+    fixed: int  # the other of the two
+
+    def sizes(self, layer: str) -> list[Size]:
+        """The sizes of a layer, the smallest first."""
+        return [Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x))) for x in self.values]
+
+    def __str__(self) -> str:
+        return f"over {self.of}, {'d' if self.of == 'n' else 'n'} = {self.fixed}"
 
 
 Costs = dict[Size, Cost]
@@ -80,24 +91,21 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="only small sizes")
     parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
     args = parser.parse_args()
-    lengths, width = ([32, 64, 128], 32) if args.quick else ([2**i for i in range(6, 13)], 256)
-    widths, length = ([32, 64, 128], 32) if args.quick else ([2**i for i in range(6, 11)], 512)
-    over_n = {name: [Size(name, n, width) for n in lengths] for name in TABLE_1}
-    over_d = {name: [Size(name, length, d) for d in widths] for name in TABLE_1}
-    sizes = list(dict.fromkeys(size for sweep in (over_n, over_d) for name in sweep for size in sweep[name]))
+    sweeps = [Sweep("n", [2**i for i in range(6, 13)], 256), Sweep("d", [2**i for i in range(6, 11)], 512)]
+    if args.quick:
+        sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
+    sizes = list(dict.fromkeys(size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)))
     costs: Costs = {}
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
-        for size, cost in zip(sizes, pool.imap(measure, sizes, chunksize=1), strict=True):
+        for size, cost in zip(sizes, pool.imap(measure, sizes), strict=True):
             costs[size] = cost
-            print(
-                f"{size.layer}, n {size.n}, d {size.d}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB", flush=True
-            )
-    text = tables(over_n, over_d, costs)
+            print(f"{size}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB", flush=True)
+    text = tables(sweeps, costs)
     print(f"\n{text}")
     if args.document:
         before, _, rest = args.document.read_text(encoding="utf-8").partition(START)
         write_text(args.document, f"{before}{START}{text}{END}{rest.partition(END)[2]}")
-        draw(args.document.with_suffix(".svg"), over_n, over_d, costs)
+        draw(args.document.with_suffix(".svg"), sweeps, costs)
 
 
 def measure(size: Size) -> Cost:
@@ -117,14 +125,13 @@ def measure(size: Size) -> Cost:
 
     x = tf.random.normal((1, size.n, size.d))
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
-    before = peak_bytes()
-    run(x)
-    added, seconds = peak_bytes() - before, []
-    while len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS:
+    peaks, seconds = [peak_bytes()], []
+    while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
         start = time.perf_counter()
         run(x)
         seconds.append(time.perf_counter() - start)
-    return Cost(1e3 * statistics.median(seconds), added / 1e6)
+        peaks.append(peak_bytes())
+    return Cost(1e3 * min(seconds), (peaks[1] - peaks[0]) / 1e6)
 
 
 def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
@@ -155,57 +162,50 @@ def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
     return float(np.polyfit(*zip(*points, strict=True), deg=1)[0])
 
 
-def tables(over_n: dict[str, list[Size]], over_d: dict[str, list[Size]], costs: Costs) -> str:
+def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
     """The paper's table beside the measured exponents, and every measurement, in Markdown."""
-    rows = [
-        [name, row.complexity, row.sequential, row.path]
-        + [f"{exponent(over_n[name], costs, 'n', 'milliseconds'):.2f} ({row.exponents[0]})"]
-        + [f"{exponent(over_d[name], costs, 'd', 'milliseconds'):.2f} ({row.exponents[1]})"]
-        + [f"{exponent(sweep[name], costs, of, 'megabytes'):.2f}" for sweep, of in ((over_n, "n"), (over_d, "d"))]
-        for name, row in TABLE_1.items()
-    ]
-    columns = ["layer", "operations", "sequential", "longest path", "time: n^", "time: d^", "memory: n^", "memory: d^"]
-    text = markdown_table(columns, rows, labels=4)
-    for of, sweep in (("n", over_n), ("d", over_d)):
-        first, *_ = sweep.values()
-        fixed = f"d = {first[0].d}" if of == "n" else f"n = {first[0].n}"
-        lines = [
-            [f"{getattr(size, of):,}"]
-            + [
-                f"{getattr(costs[sweep[name][i]], field):,.3g}"
-                for field in ("milliseconds", "megabytes")
-                for name in sweep
+    rows = []
+    for layer, (complexity, sequential, path, papers) in TABLE_1.items():
+        of_time, of_memory = (
+            [f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}" for sweep in sweeps]
+            for field in Cost._fields
+        )
+        both = [f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)]
+        rows.append([layer, complexity, sequential, path, *both, *of_memory])
+    measured = [f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps]
+    text = markdown_table(["layer", "operations", "sequential", "longest path", *measured], rows, labels=4)
+    for sweep in sweeps:
+        for field in Cost._fields:
+            text += f"\n{field.capitalize()} {sweep}:\n\n"
+            lines = [
+                [layer, *(three_digits(getattr(costs[size], field)) for size in sweep.sizes(layer))]
+                for layer in TABLE_1
             ]
-            for i, size in enumerate(first)
-        ]
-        units = [f"{name}, {unit}" for unit in ("ms", "MB") for name in sweep]
-        text += f"\n{fixed}:\n\n" + markdown_table([of, *units], lines, labels=0)
+            text += markdown_table(["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1)
     shown = ", ".join(f"{name} {number}" for name, number in versions().items())
     return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown}.\n"
 
 
-def draw(path: Path, over_n: dict[str, list[Size]], over_d: dict[str, list[Size]], costs: Costs) -> None:
+def three_digits(value: float) -> str:
+    """0.123, 12.3, 1,234."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
     """Time and memory over n and over d, on logarithmic scales."""
     import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": "table1"}):
         figure = Figure(figsize=(8, 5.6), layout="constrained")
-        for axes, (of, sweep, field) in zip(
-            figure.subplots(2, 2).flat,
-            [
-                (of, sweep, field)
-                for field in ("milliseconds", "megabytes")
-                for of, sweep in (("n", over_n), ("d", over_d))
-            ],
-            strict=True,
-        ):
-            for colour, (name, sizes) in zip(COLOURS, sweep.items(), strict=True):
-                points = [(getattr(size, of), getattr(costs[size], field)) for size in sizes]
-                axes.plot(*zip(*points, strict=True), color=colour, marker="o", markersize=3, linewidth=1.3, label=name)
-            fixed = f"d = {sizes[0].d}" if of == "n" else f"n = {sizes[0].n}"
-            axes.set(xscale="log", yscale="log", xlabel=of, ylabel=field, title=f"{field} over {of}, {fixed}")
-            axes.set_xticks([x for x, _ in points], [f"{x:,}" for x, _ in points])
+        panels = [(field, sweep) for field in Cost._fields for sweep in sweeps]
+        for axes, (field, sweep) in zip(figure.subplots(2, 2).flat, panels, strict=True):
+            for colour, layer in zip(COLOURS, TABLE_1, strict=True):
+                values = [getattr(costs[size], field) for size in sweep.sizes(layer)]
+                axes.plot(sweep.values, values, color=colour, marker="o", markersize=3, linewidth=1.3, label=layer)
+            axes.set(xscale="log", yscale="log", xlabel=sweep.of, title=f"{field} {sweep}")
+            axes.set_xticks(sweep.values, [f"{x:,}" for x in sweep.values])
+            axes.yaxis.set_major_formatter("{x:,g}")
             axes.minorticks_off()
         figure.axes[0].legend()
         with atomic_file(path) as file:
