@@ -4,9 +4,10 @@
     python benchmarks/layer_complexity.py --document=docs/table1.md
 
 A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is that of the fastest of two to
-six runs, since whatever else the machine does can only add to it; memory is what the first run adds to the peak of the
-process. Each layer of each size has a process of its own, since a process does not give all memory back. Prints the
-tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the same name.
+six runs, since whatever else the machine does can only add to it; memory is what the first run adds to what the process
+holds, at its peak (needs Linux). Each layer of each size has a process of its own, since none gives all memory back.
+Prints the tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the
+same name.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from __future__ import annotations
 import argparse
 import math
 import multiprocessing
-import resource
-import sys
+import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +27,12 @@ from t2tlite.files.atomic_file import atomic_file, write_text
 from t2tlite.quiet import quiet_stderr
 from t2tlite.report.line_chart import STYLE
 from t2tlite.table3.table import markdown_table, versions
+
+with quiet_stderr():
+    import keras
+    import tensorflow as tf
+
+    from t2tlite.layers.attention import MultiHeadAttention
 
 HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
 MOST_RUNS, MOST_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
@@ -96,10 +102,15 @@ def main() -> None:
         sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
     sizes = list(dict.fromkeys(size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)))
     costs: Costs = {}
-    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([Path(__file__).stem])  # TensorFlow is imported once for all
+    with processes.Pool(1, maxtasksperchild=1) as pool:
         for size, cost in zip(sizes, pool.imap(measure, sizes), strict=True):
             costs[size] = cost
-            print(f"{size}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB", flush=True)
+            print(
+                f"{size.layer}, n = {size.n}, d = {size.d}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB",
+                flush=True,
+            )
     text = tables(sweeps, costs)
     print(f"\n{text}")
     if args.document:
@@ -111,8 +122,7 @@ def main() -> None:
 def measure(size: Size) -> Cost:
     """Runs in a process of its own."""
     with quiet_stderr():
-        import tensorflow as tf
-    tf.config.set_visible_devices([], "GPU")
+        tf.config.set_visible_devices([], "GPU")
     layer, call = make_layer(size)
     call(tf.zeros((1, 2, size.d)))  # makes the weights
 
@@ -125,21 +135,18 @@ def measure(size: Size) -> Cost:
 
     x = tf.random.normal((1, size.n, size.d))
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
-    peaks, seconds = [peak_bytes()], []
+    before, peaks, seconds = memory_bytes("VmRSS"), [], []
+    Path("/proc/self/clear_refs").write_text("5")  # from here on counts the peak, VmHWM
     while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
         start = time.perf_counter()
         run(x)
         seconds.append(time.perf_counter() - start)
-        peaks.append(peak_bytes())
-    return Cost(1e3 * min(seconds), (peaks[1] - peaks[0]) / 1e6)
+        peaks.append(memory_bytes("VmHWM"))
+    return Cost(1e3 * min(seconds), (peaks[0] - before) / 1e6)
 
 
 def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
     """A layer, and how it is called with [1, n, d]."""
-    import keras
-
-    from t2tlite.layers.attention import MultiHeadAttention
-
     if size.layer == "recurrent":
         layer = keras.layers.LSTM(size.d, return_sequences=True)
         return layer, layer
@@ -151,9 +158,10 @@ def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
     return layer, lambda x: layer(x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1])))
 
 
-def peak_bytes() -> int:
-    """The most memory that this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+def memory_bytes(field: str) -> int:
+    """What this process holds (VmRSS), or has held at most (VmHWM)."""
+    found = re.search(rf"^{field}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return 1024 * int(found[1]) if found else 0
 
 
 def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
