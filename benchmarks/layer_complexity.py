@@ -5,7 +5,7 @@
 
 A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is that of the fastest of two to
 six runs, since whatever else the machine does can only add to it; memory is what the first run adds to what the process
-holds, at its peak (needs Linux). Each layer of each size has a process of its own, since none gives all memory back.
+holds, at its peak (needs glibc). Each layer of each size has a process of its own, since none gives all memory back.
 Prints the tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the
 same name.
 """
@@ -13,6 +13,7 @@ same name.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import math
 import multiprocessing
 import re
@@ -133,10 +134,11 @@ def measure(size: Size) -> Cost:
             output = call(x)
         return tape.gradient(output, [x, *layer.trainable_variables])
 
-    x = tf.random.normal((1, size.n, size.d))
+    x = tf.constant(np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32))
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that using it again counts
     before, peaks, seconds = memory_bytes("VmRSS"), [], []
-    Path("/proc/self/clear_refs").write_text("5")  # from here on counts the peak, VmHWM
+    Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
     while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
         start = time.perf_counter()
         run(x)
