@@ -94,6 +94,9 @@ class HParams(_Checked):
     num_heads: int = _field(8, low=1)  # h (3.2.2)
     attention_key_channels: int = _field(0, low=0)  # h * d_k, all heads together; 0 means hidden_size
     attention_value_channels: int = _field(0, low=0)  # h * d_v, all heads together; 0 means hidden_size
+    self_attention_radius: int = _field(0, low=0)
+    # ^ r of restricted self-attention (section 4): a position attends to those at a distance below r, in the decoder to
+    #   the last r; 0: to all
     pos: str = _field("timing", choices=("timing", "timing_halves", "emb", "none"))
     # ^ positions: "timing" the sinusoids of 3.5; "timing_halves" tensor2tensor's, all sines then all cosines;
     #   "emb" a learned row for each of max_length positions (Table 3, row E); "none"
@@ -218,7 +221,7 @@ class HParams(_Checked):
 # A change of these makes another model: a run's checkpoints would not fit, or would silently mean something else.
 MODEL_FIELDS = (
     "hidden_size", "filter_size", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "num_heads",
-    "attention_key_channels", "attention_value_channels", "pos", "layer_preprocess_sequence",
+    "attention_key_channels", "attention_value_channels", "self_attention_radius", "pos", "layer_preprocess_sequence",
     "layer_postprocess_sequence", "norm_epsilon", "shared_embedding_and_softmax_weights",
     "use_target_space_embedding",
 )  # fmt: skip

@@ -6,6 +6,7 @@ explained at the top of each file.
 
 # B batch, S source length, T target length, H heads, K and U size of a key and of a value in one head, V vocabulary
 # M hypotheses of a sentence (beam size), L most positions that are decoded
+# C positions that are cached: L, or with a self_attention_radius the last r, position p in place p % C
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ Config: TypeAlias = dict[str, Any]
 class LayerCache(NamedTuple):
     """The keys and values that a decoder layer needs to decode a position at a time."""
 
-    keys: Tensor  # [B, H, L, M, K], of the positions decoded so far: those of slot m at position l
-    values: Tensor  # [B, H, L, M, U], likewise
+    keys: Tensor  # [B, H, C, M, K], of the positions decoded so far: those of slot m at each position
+    values: Tensor  # [B, H, C, M, U], likewise
     memory_keys: Tensor  # [B, H, S, K], of the encoder's output
     memory_values: Tensor  # [B, H, S, U], likewise
     joint_kernel: Tensor  # [D, H * (2 K + U)], of self-attention: query, key and value

@@ -144,6 +144,7 @@ def test_decode_override_names_its_own_flag():
         ("filter_size=0", r"filter_size must be at least 1\."),
         ("num_hidden_layers=0", r"num_hidden_layers must be at least 1\."),
         ("num_encoder_layers=-1", r"num_encoder_layers must be at least 0\. Received: -1\."),
+        ("self_attention_radius=-1", r"self_attention_radius must be at least 0\. Received: -1\."),
         ("num_heads=0", r"num_heads must be at least 1\."),
         ("norm_epsilon=-1e-6", r"norm_epsilon must be at least 0\.0\."),
         ("layer_prepostprocess_dropout=1", r"layer_prepostprocess_dropout must be at least 0\.0 and at most 0\.99\."),

@@ -3,6 +3,9 @@
 One function, `attend`, serves training and decoding. In training its queries are the T positions of a sequence; in
 beam search they are the M hypotheses of a sentence at one position, so that keys and values of the source are used
 by all hypotheses without a copy for each.
+
+Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the keys of
+the blocks beside it.
 """
 
 # B batch, T query length, S key length, H heads, K and U size of a key and of a value in one head, D hidden size
@@ -24,6 +27,10 @@ Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, 
 # weights are uniform instead: finite, where minus infinity would give not-a-number.
 MASKED = -1e9
 
+# Added to the scores of positions that are too far away. Those of padding are greater, so that a query that has nothing
+# but padding near it attends to that, however many positions further away its scores are computed for.
+TOO_FAR = 2 * MASKED
+
 
 @keras.saving.register_keras_serializable("t2tlite")
 class MultiHeadAttention(Composite):
@@ -35,13 +42,25 @@ class MultiHeadAttention(Composite):
         key_channels: H * K.
         value_channels: H * U.
         dropout: rate on the attention weights; the paper has none.
+        radius: r of restricted self-attention, where a position attends to those at a distance below r; 0: to all.
+        causal: whether restricted self-attention leaves out later positions, as in the decoder.
     """
 
     def __init__(
-        self, hidden_size: int, num_heads: int, key_channels: int, value_channels: int, dropout: float, **kwargs: object
+        self,
+        hidden_size: int,
+        num_heads: int,
+        key_channels: int,
+        value_channels: int,
+        dropout: float,
+        radius: int = 0,
+        causal: bool = False,
+        **kwargs: object,
     ) -> None:
         super().__init__(autocast=False, **kwargs)
         self.num_heads = num_heads
+        self.radius = radius
+        self.causal = causal
         self.key_size = key_channels // num_heads
 
         def projection(channels: int, name: str) -> keras.layers.Dense:
@@ -59,10 +78,17 @@ class MultiHeadAttention(Composite):
         Args:
             x: [B, T, D].
             memory: [B, S, D]; `x` itself for self-attention.
-            bias: float32, broadcast to [B, H, T, S]; MASKED at masked positions, 0 at the others.
+            bias: float32, broadcast to [B, H, T, S]; MASKED at masked positions, 0 at the others. With a radius
+                [B, 1, 1, S]; what is too far away, and with `causal` what comes later, is masked here.
             seed: int32 [2] for dropout, or None.
-            record: called with the attention weights, float32 [B, H, T, S], before dropout; or None.
+            record: called with the attention weights, float32 [B, H, T, S], before dropout; or None. With a radius,
+                the scores of all positions are then computed.
         """
+        if self.radius and record is None:
+            return self._attend_in_blocks(x, memory, bias, seed)
+        if self.radius:
+            positions = ops.arange(ops.shape(x)[1])
+            bias = bias + self._distance_mask(positions, positions)
         return self.attend(x, *self.keys_values(memory), bias, seed, record)
 
     def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,7 +139,31 @@ class MultiHeadAttention(Composite):
     def get_config(self) -> Config:
         sizes = {"hidden_size": self.output_transform.units, "num_heads": self.num_heads}
         channels = {"key_channels": self.key.units, "value_channels": self.value.units}
-        return super().get_config() | sizes | channels | {"dropout": self.weight_dropout.rate}
+        restriction = {"radius": self.radius, "causal": self.causal}
+        return super().get_config() | sizes | channels | restriction | {"dropout": self.weight_dropout.rate}
+
+    def _attend_in_blocks(self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed) -> Tensor:
+        """`call` with a radius, whose cost grows with T times the radius.
+
+        Each of N blocks of r queries has the keys of its own block, the one before and, unless `causal`, the next.
+        """
+        batch, length = ops.shape(x)[:2]
+        size = ops.shape(x[:, : self.radius])[1]  # r, or T if that is less; a number wherever T is one
+        after = 0 if self.causal else 1
+        keys, values = (
+            self._split_heads(in_blocks(part(memory), size, 1, after)) for part in (self.key, self.value)
+        )  # [B * N, H, 3r, K], [B * N, H, 3r, U]
+        bias = in_blocks(bias[:, 0, 0, :, None], size, 1, after, fill=TOO_FAR)  # [B * N, 3r, 1]
+        near = self._distance_mask(ops.arange(size, 2 * size), ops.arange((2 + after) * size))  # [r, 3r]
+        bias = ops.swapaxes(bias, 1, 2)[:, None] + near  # [B * N, 1, r, 3r]
+        x = self.attend(in_blocks(x, size), keys, values, bias, seed)  # [B * N, r, D]
+        return ops.reshape(x, (batch, -1, self.output_transform.units))[:, :length]
+
+    def _distance_mask(self, queries: Tensor, keys: Tensor) -> Tensor:
+        """Positions int32 [T] and [S] -> a bias on scores, float32 [T, S], TOO_FAR beyond the radius."""
+        distance = keys[None, :] - queries[:, None]
+        near = ops.logical_and(distance > -self.radius, distance < (1 if self.causal else self.radius))
+        return ops.cast(ops.logical_not(near), "float32") * TOO_FAR
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
@@ -131,6 +181,18 @@ def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
     """
     scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [B, H, T, S]
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
+
+
+def in_blocks(x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0) -> Tensor:
+    """Cuts a sequence into N blocks of `size` positions, each with so many of the blocks before and after it.
+
+    [B, T, C] -> [B * N, (before + 1 + after) * size, C]; positions before the first and after the last are `fill`.
+    """
+    length = ops.shape(x)[1]
+    covered = -(-length // size) * size  # N * size
+    x = ops.pad(x, ((0, 0), (before * size, covered - length + after * size), (0, 0)), constant_values=fill)
+    starts = [i * size for i in range(before + 1 + after)]
+    return ops.concatenate([ops.reshape(x[:, i : i + covered], (-1, size, x.shape[2])) for i in starts], axis=1)
 
 
 def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:

@@ -5,7 +5,7 @@ position at a time, with cached keys and values, for the M hypotheses that beam 
 """
 
 # B batch, S source length, T target length, D hidden size, V vocabulary, H heads, K head size
-# M hypotheses of a sentence, L positions in the cache
+# M hypotheses of a sentence, L most positions, C positions in the cache
 
 from __future__ import annotations
 
@@ -120,7 +120,10 @@ class Transformer(keras.Model):
         x = self.target_embedding(targets)  # [B, T, D]
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # shifted right: position t sees the tokens before t
         x = self.embedding_dropout(self.target_positions(x), seed=fold(seed, DECODER_SEED))
-        bias = causal_mask(ops.shape(x)[1])
+        if self.hparams.self_attention_radius:  # its layers mask what comes later: [T, T] would cost more than they do
+            bias = ops.zeros(ops.shape(targets))[:, None, None, :]
+        else:
+            bias = causal_mask(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
             x = layer(x, bias, memory, memory_bias, seed=fold(seed, DECODER_SEED + 10 * (i + 1)), record=record)
         return self._logits(x)
@@ -135,11 +138,12 @@ class Transformer(keras.Model):
         """
         memory, memory_bias = self.encode(inputs)
         batch, heads = ops.shape(inputs)[0], self.hparams.num_heads
+        held = ops.shape(ops.arange(length)[: self.hparams.self_attention_radius or None])[0]  # C
         caches = []
         for layer in self.decoder_layers:
             keys, values = layer.cross_attention.keys_values(memory)
             room = [
-                empty_cache(batch, heads, length, beam_size, channels // heads, self.compute_dtype)
+                empty_cache(batch, heads, held, beam_size, channels // heads, self.compute_dtype)
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
             ]
             joint_kernel = layer.self_attention.joint_kernel()
@@ -162,7 +166,9 @@ class Transformer(keras.Model):
             cache: as `start_decoding` or the step before returned it.
         """
         beam = tokens.shape[1]
-        bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], 1, beam, -1)) * MASKED  # [B, 1, M, L * M]
+        if self.hparams.self_attention_radius:
+            ancestors = ops.take(ancestors, _held_positions(step, cache, ops.shape(ancestors)[2]), axis=2)
+        bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], 1, beam, -1)) * MASKED  # [B, 1, M, C * M]
         x = self.target_embedding(tokens)  # [B, M, D]
         x = ops.reshape(x, (-1, 1, self.hparams.hidden_size))  # each hypothesis has one position: [B * M, 1, D]
         x = ops.reshape(self.target_positions(x, start=step), (-1, beam, self.hparams.hidden_size))
@@ -187,6 +193,15 @@ class Transformer(keras.Model):
 
     def _logits(self, x: Tensor) -> Tensor:
         return self.softmax_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))
+
+
+def _held_positions(step: int | Tensor, cache: DecodingCache, length: int | Tensor) -> Tensor:
+    """Which of L positions each of the C that a cache has room for holds at `step`: int32 [C], p at p % C.
+
+    One that is still empty gets a position later than `step`, of which no hypothesis has an ancestor.
+    """
+    held = ops.shape(cache.layers[0].keys)[2]
+    return (step - (step - ops.arange(held)) % held) % length
 
 
 def build_transformer(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> Transformer:

@@ -1,7 +1,7 @@
 """The two layers that the Transformer stacks (Figure 1): EncoderLayer and DecoderLayer."""
 
 # B batch, S source length, T target length, D hidden size, H heads, K head size
-# M hypotheses of a sentence, L positions in the cache
+# M hypotheses of a sentence, C positions in the cache
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ class TransformerLayer(Composite):
         super().__init__(autocast=False, **kwargs)
         self.hparams = hparams
 
-    def _attention(self, name: str) -> tuple[MultiHeadAttention, Residual]:
-        attention = MultiHeadAttention(**self.hparams.attention_arguments, name=name, dtype=self.dtype_policy)
+    def _attention(self, name: str, radius: int = 0, causal: bool = False) -> tuple[MultiHeadAttention, Residual]:
+        arguments = {**self.hparams.attention_arguments, "radius": radius, "causal": causal}
+        attention = MultiHeadAttention(**arguments, name=name, dtype=self.dtype_policy)
         return attention, self._residual(name)
 
     def _feed_forward(self, name: str) -> tuple[FeedForward, Residual]:
@@ -49,7 +50,8 @@ class EncoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        radius = hparams.self_attention_radius
+        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius)
         self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
     def call(self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
@@ -71,7 +73,8 @@ class DecoderLayer(TransformerLayer):
 
     def __init__(self, hparams: HParams, **kwargs: object) -> None:
         super().__init__(hparams, **kwargs)
-        self.self_attention, self.self_attention_residual = self._attention("self_attention")
+        radius = hparams.self_attention_radius
+        self.self_attention, self.self_attention_residual = self._attention("self_attention", radius, causal=True)
         self.cross_attention, self.cross_attention_residual = self._attention("cross_attention")
         self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
@@ -88,7 +91,7 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, T, D].
-            bias: [1, 1, T, T], the causal mask.
+            bias: [1, 1, T, T], the causal mask; with a self_attention_radius zeros [B, 1, 1, T].
             memory: [B, S, D], the encoder's output.
             memory_bias: [B, 1, 1, S], the padding mask of the source.
             seed: int32 [2] for dropout, or None.
@@ -115,9 +118,9 @@ class DecoderLayer(TransformerLayer):
 
         Args:
             x: [B, M, D].
-            cache: what this layer keeps; L positions, filled up to `step`.
+            cache: what this layer keeps; C positions, of which `step` takes the place of the oldest.
             step: the position, counted from 0.
-            bias: [B, 1, M, L * M]: which slots, at which positions, belong to a hypothesis.
+            bias: [B, 1, M, C * M]: which slots, at which positions, belong to a hypothesis.
             memory_bias: [B, 1, 1, S].
 
         Returns:
@@ -127,7 +130,8 @@ class DecoderLayer(TransformerLayer):
         def self_attention(y: Tensor) -> Tensor:
             nonlocal cache
             queries, keys, values = self.self_attention.project(y, cache.joint_kernel)  # [B, H, M, K]
-            keys, values = write_position(cache.keys, step, keys), write_position(cache.values, step, values)
+            at = step % ops.shape(cache.keys)[2]
+            keys, values = write_position(cache.keys, at, keys), write_position(cache.values, at, values)
             cache = cache._replace(keys=keys, values=values)
             return self.self_attention.combine(queries, _merge_slots(keys), _merge_slots(values), bias)
 
@@ -142,6 +146,6 @@ class DecoderLayer(TransformerLayer):
 
 
 def _merge_slots(cache: Tensor) -> Tensor:
-    """[B, H, L, M, K] -> [B, H, L * M, K]."""
+    """[B, H, C, M, K] -> [B, H, C * M, K]."""
     batch, heads, size = ops.shape(cache)[0], cache.shape[1], cache.shape[4]
     return ops.reshape(cache, (batch, heads, -1, size))

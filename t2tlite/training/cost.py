@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 from t2tlite.config import HParams
 
@@ -25,8 +26,8 @@ def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple
     """What a model costs to train on pairs of a given length.
 
     A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times. Every pair
-    is assumed to be of the mean length. Attention's share grows with the square of the length, so real lengths, which
-    vary, cost a little more.
+    is assumed to be of the mean length. Attention's share grows with the square of the length (of restricted
+    self-attention with the length times the radius), so real lengths, which vary, cost a little more.
 
     Vocabulary sizes are the numbers of ids of source and target, padding and EOS included; lengths are the mean tokens
     of a training pair's source and target, EOS included. One that is not above zero raises a ValueError.
@@ -74,7 +75,7 @@ def forward_flops(
     Only matrix products count, a multiplication and an addition each. Looking up embeddings is free. What is done
     element by element (biases, normalisation, softmax, residual sums) is left out: for the base model 0.2% more, by
     TensorFlow's profiler. Masked scores count, since they are computed: the decoder attends from all T positions to
-    all T.
+    all T. Restricted self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the decoder.
     """
     d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
     s, t = source_length, target_length
@@ -86,12 +87,26 @@ def forward_flops(
         return 2 * queries * keys * (k + u)  # Q K^T, and the weighted sum of values
 
     encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
+    (encoder_queries, encoder_keys), (decoder_queries, decoder_keys) = _blocks(hparams, s, 3), _blocks(hparams, t, 2)
+    self_projections = encoder * projections(encoder_queries, s) + decoder * projections(decoder_queries, t)
+    self_scores = encoder * scores(encoder_queries, encoder_keys) + decoder * scores(decoder_queries, decoder_keys)
     return {
-        "attention projections": encoder * projections(s, s) + decoder * (projections(t, t) + projections(t, s)),
-        "attention": encoder * scores(s, s) + decoder * (scores(t, t) + scores(t, s)),
+        "attention projections": self_projections + decoder * projections(t, s),
+        "attention": self_scores + decoder * scores(t, s),
         "feed-forward": 2 * (encoder * s + decoder * t) * (d * f + f * d),
         "softmax": 2 * t * d * target_vocab_size,
     }
+
+
+def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]:
+    """Queries of a sentence in self-attention, and keys that each of them has a score for, padding of blocks included.
+
+    With a radius a query has scores for so many `blocks` of keys.
+    """
+    if not hparams.self_attention_radius:
+        return length, length
+    size = min(hparams.self_attention_radius, length)
+    return math.ceil(length / size) * size, blocks * size
 
 
 def training_flops(hparams: HParams, target_vocab_size: int, source_length: float, target_length: float) -> float:
@@ -140,11 +155,16 @@ def _activations(hparams: HParams, source_length: float, target_length: float) -
     # Around a sublayer: the norm's input, its factor, its result; dropout's mask.
     residual = (3 + (mask if hparams.layer_prepostprocess_dropout > 0 else 0)) * d
 
-    def attention(queries: float, keys: float) -> float:
-        weights = queries * keys * h * (1 + dropped(hparams.attention_dropout))
+    def attention(queries: float, keys: float, keys_of_a_query: float) -> float:
+        weights = queries * keys_of_a_query * h * (1 + dropped(hparams.attention_dropout))
         return queries * (k + u + residual) + keys * (k + u) + weights  # queries, heads; keys, values; weights
 
+    def self_attention(length: float, blocks: int) -> float:
+        queries, keys_of_a_query = _blocks(hparams, length, blocks)
+        copies = blocks if hparams.self_attention_radius else 1  # of a key: one for each block of queries that sees it
+        return attention(queries, copies * queries, keys_of_a_query)
+
     feed_forward = f * (1 + dropped(hparams.relu_dropout)) + residual
-    encoder = s * d + hparams.encoder_layers * (attention(s, s) + s * feed_forward)  # s * d: the embedded source
-    decoder = t * d + hparams.decoder_layers * (attention(t, t) + attention(t, s) + t * feed_forward)
+    encoder = s * d + hparams.encoder_layers * (self_attention(s, 3) + s * feed_forward)  # s * d: the embedded source
+    decoder = t * d + hparams.decoder_layers * (self_attention(t, 2) + attention(t, s, s) + t * feed_forward)
     return encoder + decoder

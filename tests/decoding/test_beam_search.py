@@ -167,11 +167,15 @@ SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]]
 MAX_LENGTHS = np.array([8, 5, 7], np.int32)
 
 
-@pytest.fixture(scope="module")
-def model() -> Transformer:
-    """Of 4 hypotheses all end for the first sentence, none for the second and one for the third."""
+@pytest.fixture(scope="module", params=[0, 3], ids=["full", "restricted"])
+def model(request) -> Transformer:
+    """Of 4 hypotheses all end for the first sentence, none for the second and one for the third.
+
+    With restricted self-attention, a ring of 3 positions holds the keys and values of up to 8.
+    """
     hparams = HParams(hidden_size=16, filter_size=32, num_heads=2, num_hidden_layers=1, max_length=32)
-    hparams = hparams.override("shared_embedding_and_softmax_weights=false,pos=timing_halves")
+    hparams = hparams.override(f"shared_embedding_and_softmax_weights=false,self_attention_radius={request.param}")
+    hparams = hparams.override("pos=timing_halves")
     keras.utils.set_random_seed(2)
     model = build_transformer(hparams, 12, 12)
     random = np.random.default_rng(2)
@@ -209,6 +213,27 @@ def test_scores_are_those_of_a_full_forward_pass(model, nbest):
     assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
     for b in range(3):
         assert len({tuple(row) for row in ids[b, found[b]].tolist()}) == found[b].sum(), "a hypothesis twice"
+
+
+def test_equals_a_search_without_a_cache(model, nbest):
+    """Whose logits are those of a full forward pass over each hypothesis, found through its ancestors."""
+    sources = np.repeat(SOURCES, 4, axis=0)
+
+    def decode_step(tokens, step, ancestors, slots):
+        slots, step = np.array(slots), int(step)  # [B, L, M]: the token that each slot read at each position
+        slots[:, step] = tokens
+        read = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots).astype(np.int32)  # [B, M, L]
+        targets = np.pad(read.reshape(12, 8)[:, 1:], ((0, 0), (0, 1)))  # position l reads target l - 1
+        return model(sources, targets)[:, step], slots
+
+    def reshaped(*arguments):
+        logits, slots = decode_step(*arguments)
+        return tf.reshape(logits, (3, 4, 12)), tf.constant(slots)
+
+    options = {"max_lengths": MAX_LENGTHS, "beam_size": 4, "length": 8, "alpha": 0.6, "n_best": 4}
+    ids, scores = beam_search(reshaped, np.zeros((3, 8, 4), np.int32), **options)
+    np.testing.assert_array_equal(ids, nbest[0])
+    np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
 
 def test_transformer_decodes_a_sentence_as_if_alone(model, nbest):

@@ -80,11 +80,14 @@ SUBLAYER = {"sublayer": keras.ops.tanh}
 SIZES = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
 TWO_SIZES = {"source_vocab_size": 13, "target_vocab_size": VOCAB}
 
+ARGUMENTS = {"hidden_size": HIDDEN, "num_heads": 2, "key_channels": 6, "value_channels": 10, "dropout": 0.2}
+NO_MASK = np.zeros((2, 1, 1, 3), np.float32)
+RESTRICTED = dataclasses.replace(HPARAMS, self_attention_radius=2)
+
 CASES = {
-    "attention": Case(
-        MultiHeadAttention,
-        {"hidden_size": HIDDEN, "num_heads": 2, "key_channels": 6, "value_channels": 10, "dropout": 0.2},
-        (X, MEMORY, PADDING_MASK),
+    "attention": Case(MultiHeadAttention, {**ARGUMENTS, "radius": 0, "causal": False}, (X, MEMORY, PADDING_MASK)),
+    "restricted_attention": Case(
+        MultiHeadAttention, {**ARGUMENTS, "radius": 2, "causal": True}, (MEMORY, MEMORY, PADDING_MASK)
     ),
     "dropout": Case(Dropout, {"rate": 0.5}, (X,)),
     "embedding": Case(Embedding, {"vocab_size": VOCAB, "hidden_size": HIDDEN}, (SOURCES,), has_dropout=False),
@@ -96,14 +99,21 @@ CASES = {
     "post_norm": Case(Residual, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,), SUBLAYER),
     "pre_norm": Case(Residual, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,), SUBLAYER),
     "encoder_layer": Case(EncoderLayer, {"hparams": HPARAMS}, (MEMORY, PADDING_MASK)),
+    "restricted_encoder_layer": Case(EncoderLayer, {"hparams": RESTRICTED}, (MEMORY, PADDING_MASK)),
+    "restricted_decoder_layer": Case(DecoderLayer, {"hparams": RESTRICTED}, (X, NO_MASK, MEMORY, PADDING_MASK)),
     "decoder_layer": Case(DecoderLayer, {"hparams": PRE_NORM}, (X, CAUSAL_MASK, MEMORY, PADDING_MASK)),
     "transformer": Case(Transformer, {"hparams": HPARAMS, **SIZES}, (SOURCES, TARGETS)),
     "transformer_pre_norm": Case(Transformer, {"hparams": PRE_NORM, **SIZES}, (SOURCES, TARGETS)),
+    "transformer_restricted": Case(Transformer, {"hparams": RESTRICTED, **SIZES}, (SOURCES, TARGETS)),
     "transformer_unshared": Case(Transformer, {"hparams": UNSHARED, **TWO_SIZES}, (SOURCES, TARGETS)),
 }
 
 
-VARIANTS = ("transformer_pre_norm", "transformer_unshared")  # of the model: tried by make test-all
+VARIANTS = (
+    "transformer_pre_norm",
+    "transformer_restricted",
+    "transformer_unshared",
+)  # of the model: tried by make test-all
 
 
 @pytest.fixture(

@@ -32,7 +32,11 @@ BEAM_SIZE, LENGTH, ALPHA, RATE = 3, 8, 0.6, 0.3  # as in jax_program.py
 SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,max_length=32"
 DROPOUT = "layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3"
 PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
-VARIANTS = {"paper": "", "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}"}
+VARIANTS = {
+    "paper": "",
+    "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
+    "restricted": "self_attention_radius=3",
+}
 SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 4, 4, 4, 1]], np.int32)
 

@@ -22,6 +22,7 @@ VARIANTS = {
     "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
     "narrow_keys": "pos=timing_halves,attention_key_channels=6,attention_value_channels=20,num_decoder_layers=1",
     "unshared": f"pos=none,shared_embedding_and_softmax_weights=false,num_encoder_layers=1,{PRE_NORM}",
+    "restricted": "self_attention_radius=3",
 }
 VOCAB, OTHER_SOURCE_VOCAB = 11, 13
 # Of the largest logit, which is 3 to 5. Another order of summation moves these models' logits by less than 1e-6 of it;
@@ -103,6 +104,21 @@ def test_step_by_step_equals_the_full_pass(model):
         ancestors[:, :, : t + 1] = 1
         logits, cache = model.decode_step(tokens, t, ancestors, cache)
         assert_same_logits(logits[:, 0], expected[:, t], err_msg=f"position {t}")
+
+
+@pytest.mark.parametrize("radius", [7, 20])
+def test_a_radius_that_covers_the_sentence_changes_nothing(radius):
+    expected = logits_of(make(NO_DROPOUT), SOURCES, TARGETS)
+    assert_same_logits(logits_of(make(f"{NO_DROPOUT},self_attention_radius={radius}"), SOURCES, TARGETS), expected)
+    shorter = logits_of(make(f"{NO_DROPOUT},self_attention_radius=6"), SOURCES, TARGETS)
+    same = np.abs(shorter - expected).max(axis=-1) < 1e-3  # [B, T]; position 0 is 6 away from the last one, 6
+    assert same.tolist() == [[True] * 6 + [False]] * 3
+
+
+def test_the_cache_holds_the_last_positions():
+    model = make(f"{NO_DROPOUT},self_attention_radius=3")
+    assert model.start_decoding(SOURCES, beam_size=2, length=9).layers[0].keys.shape == (3, 2, 3, 2, 8)
+    assert model.start_decoding(SOURCES, beam_size=2, length=2).layers[0].keys.shape == (3, 2, 2, 2, 8)
 
 
 def test_hypotheses_keep_their_past_through_any_reordering(model):

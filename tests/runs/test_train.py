@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_run import small, tensors, tiny_run
+from tiny_run import SMALL, small, tensors, tiny_run, train
 
+import t2tlite
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import loop
@@ -56,3 +57,16 @@ def test_environment_is_recorded(made):
     assert recorded["tensorflow"] == tf.__version__
     assert recorded["replicas"] == 1
     assert re.match(r"\S+ CPU, \d+ cores$", recorded["device"])
+
+
+def test_restricted_self_attention_trains_and_decodes(made, tmp_path, capsys):
+    """Through the commands' own path; afterwards its radius can no longer change."""
+    run = tmp_path / "run"
+    restricted = f"--hparams={SMALL},self_attention_radius=2"
+    assert train(made, run, restricted, "--train_steps=3", "--local_eval_frequency=0") == 0
+    assert RunFolder(run).hparams().self_attention_radius == 2
+    (translation,) = t2tlite.load(run).translate(["red cat sees dog"])
+    assert isinstance(translation, str)
+    capsys.readouterr()
+    assert small(made, run, "--train_steps=4") == 1
+    assert "A run's self_attention_radius cannot change." in capsys.readouterr().err

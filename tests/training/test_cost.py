@@ -127,6 +127,8 @@ def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int,
             20,
         ),
         ("num_hidden_layers=1,shared_embedding_and_softmax_weights=false", (300, 500), 40, 15),
+        ("num_encoder_layers=1,num_decoder_layers=2,self_attention_radius=7", (300, 300), 40, 15),
+        ("num_hidden_layers=1,self_attention_radius=20", (300, 300), 40, 15),
     ],
 )
 def test_forward_flops_are_what_tensorflow_counts(changes, sizes, source, target):
@@ -178,6 +180,17 @@ def test_memory_by_part():
     assert mixed["weights"] == parts["weights"]
     accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10))
     assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
+
+
+def test_memory_of_restricted_self_attention():
+    """Of 10 positions there are three blocks of 4: 12 queries. The encoder has three blocks of keys for each."""
+    hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0,self_attention_radius=4")
+    queries_and_norm, keys_and_values, cross = 2 * 16 + 3 * 16, 2 * 16, 10 * (4 * 16 + 3 * 16 + 2 * 10)
+    encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2  # weights of two heads
+    decoder = 12 * queries_and_norm + 24 * keys_and_values + 12 * 8 * 2
+    others = 2 * 10 * (16 + 24 + 3 * 16)  # embeddings and feed-forward layers
+    parts = memory_parts(hparams, (50, 50), (10, 10))
+    assert parts["activations"] == 4 * 12 * (encoder + decoder + cross + others)
 
 
 def test_memory_with_two_vocabularies():

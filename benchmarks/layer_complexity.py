@@ -1,0 +1,226 @@
+"""Table 1 of the paper, measured: what one layer of each type costs over the length n and the width d.
+
+    python benchmarks/layer_complexity.py --quick
+    python benchmarks/layer_complexity.py --document=docs/table1.md
+
+A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is that of the fastest of two to
+six runs, since whatever else the machine does can only add to it; memory is what the first run adds to what the process
+holds, at its peak (needs glibc). Each layer of each size has a process of its own, since none gives all memory back.
+Prints the tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the
+same name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import math
+import multiprocessing
+import re
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.quiet import quiet_stderr
+from t2tlite.report.line_chart import STYLE
+from t2tlite.table3.table import markdown_table, versions
+
+with quiet_stderr():
+    import keras
+    import tensorflow as tf
+
+    from t2tlite.layers.attention import MultiHeadAttention
+
+HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
+MOST_RUNS, MOST_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
+FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
+START, END = "<!-- measured: `python benchmarks/layer_complexity.py --document=docs/table1.md` -->\n", "<!-- end -->\n"
+COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
+
+
+class Row(NamedTuple):
+    """A row of the paper's Table 1."""
+
+    complexity: str  # operations of a layer
+    sequential: str  # operations that must follow one another
+    path: str  # longest path between any two positions
+    exponents: tuple[int, int]  # of n and d in `complexity`
+
+
+TABLE_1 = {
+    "self-attention": Row("O(n² d)", "O(1)", "O(1)", (2, 1)),
+    "recurrent": Row("O(n d²)", "O(n)", "O(n)", (1, 2)),
+    "convolutional": Row("O(k n d²)", "O(1)", "O(log_k n)", (1, 2)),
+    "restricted self-attention": Row("O(r n d)", "O(1)", "O(n / r)", (1, 1)),
+}
+
+
+class Size(NamedTuple):
+    """What is measured."""
+
+    layer: str  # a key of TABLE_1
+    n: int  # positions
+    d: int  # width of input and output
+
+
+class Cost(NamedTuple):
+    """What a forward and a backward pass took."""
+
+    milliseconds: float
+    megabytes: float  # 10^6 bytes, at the peak
+
+
+class Sweep(NamedTuple):
+    """Sizes that differ in n or in d alone."""
+
+    of: str  # "n" or "d"
+    values: Sequence[int]
+    fixed: int  # the other of the two
+
+    def sizes(self, layer: str) -> list[Size]:
+        """The sizes of a layer, the smallest first."""
+        return [Size(layer, *((x, self.fixed) if self.of == "n" else (self.fixed, x))) for x in self.values]
+
+    def __str__(self) -> str:
+        return f"over {self.of}, {'d' if self.of == 'n' else 'n'} = {self.fixed}"
+
+
+Costs = dict[Size, Cost]
+
+
+def main() -> None:
+    """Measures, prints and writes."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="only small sizes")
+    parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
+    args = parser.parse_args()
+    sweeps = [Sweep("n", [2**i for i in range(6, 13)], 256), Sweep("d", [2**i for i in range(6, 11)], 512)]
+    if args.quick:
+        sweeps = [Sweep(of, [32, 64, 128], 32) for of in "nd"]
+    sizes = list(dict.fromkeys(size for sweep in sweeps for layer in TABLE_1 for size in sweep.sizes(layer)))
+    costs: Costs = {}
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([Path(__file__).stem])  # TensorFlow is imported once for all
+    with processes.Pool(1, maxtasksperchild=1) as pool:
+        for size, cost in zip(sizes, pool.imap(measure, sizes), strict=True):
+            costs[size] = cost
+            print(
+                f"{size.layer}, n = {size.n}, d = {size.d}: {cost.milliseconds:.2f} ms, {cost.megabytes:.1f} MB",
+                flush=True,
+            )
+    text = tables(sweeps, costs)
+    print(f"\n{text}")
+    if args.document:
+        before, _, rest = args.document.read_text(encoding="utf-8").partition(START)
+        write_text(args.document, f"{before}{START}{text}{END}{rest.partition(END)[2]}")
+        draw(args.document.with_suffix(".svg"), sweeps, costs)
+
+
+def measure(size: Size) -> Cost:
+    """Runs in a process of its own."""
+    with quiet_stderr():
+        tf.config.set_visible_devices([], "GPU")
+    layer, call = make_layer(size)
+    call(tf.zeros((1, 2, size.d)))  # makes the weights
+
+    @tf.function(input_signature=[tf.TensorSpec((1, None, size.d))])
+    def run(x: Any) -> Any:
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            output = call(x)
+        return tape.gradient(output, [x, *layer.trainable_variables])
+
+    x = tf.constant(np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32))
+    run(x[:, :8])  # traces the function and starts TensorFlow's threads
+    ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that using it again counts
+    before, peaks, seconds = memory_bytes("VmRSS"), [], []
+    Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
+    while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
+        start = time.perf_counter()
+        run(x)
+        seconds.append(time.perf_counter() - start)
+        peaks.append(memory_bytes("VmHWM"))
+    return Cost(1e3 * min(seconds), (peaks[0] - before) / 1e6)
+
+
+def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
+    """A layer, and how it is called with [1, n, d]."""
+    if size.layer == "recurrent":
+        layer = keras.layers.LSTM(size.d, return_sequences=True)
+        return layer, layer
+    if size.layer == "convolutional":
+        layer = keras.layers.Conv1D(size.d, KERNEL, padding="same")
+        return layer, layer
+    radius = RADIUS if size.layer == "restricted self-attention" else 0
+    layer = MultiHeadAttention(size.d, HEADS, size.d, size.d, dropout=0.0, radius=radius)
+    return layer, lambda x: layer(x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1])))
+
+
+def memory_bytes(field: str) -> int:
+    """What this process holds (VmRSS), or has held at most (VmHWM)."""
+    found = re.search(rf"^{field}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return 1024 * int(found[1]) if found else 0
+
+
+def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
+    """The slope of the logarithm of a cost over that of n or d, at the largest sizes."""
+    points = [(math.log(getattr(size, of)), math.log(getattr(costs[size], field))) for size in sizes[-FITTED:]]
+    return float(np.polyfit(*zip(*points, strict=True), deg=1)[0])
+
+
+def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
+    """The paper's table beside the measured exponents, and every measurement, in Markdown."""
+    rows = []
+    for layer, (complexity, sequential, path, papers) in TABLE_1.items():
+        of_time, of_memory = (
+            [f"{exponent(sweep.sizes(layer), costs, sweep.of, field):.2f}" for sweep in sweeps]
+            for field in Cost._fields
+        )
+        both = [f"{ours} ({theirs})" for ours, theirs in zip(of_time, papers, strict=True)]
+        rows.append([layer, complexity, sequential, path, *both, *of_memory])
+    measured = [f"{what}: {sweep.of}^" for what in ("time", "memory") for sweep in sweeps]
+    text = markdown_table(["layer", "operations", "sequential", "longest path", *measured], rows, labels=4)
+    for sweep in sweeps:
+        for field in Cost._fields:
+            text += f"\n{field.capitalize()} {sweep}:\n\n"
+            lines = [
+                [layer, *(three_digits(getattr(costs[size], field)) for size in sweep.sizes(layer))]
+                for layer in TABLE_1
+            ]
+            text += markdown_table(["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1)
+    shown = ", ".join(f"{name} {number}" for name, number in versions().items())
+    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown}.\n"
+
+
+def three_digits(value: float) -> str:
+    """0.123, 12.3, 1,234."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
+    """Time and memory over n and over d, on logarithmic scales."""
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "table1"}):
+        figure = Figure(figsize=(8, 5.6), layout="constrained")
+        panels = [(field, sweep) for field in Cost._fields for sweep in sweeps]
+        for axes, (field, sweep) in zip(figure.subplots(2, 2).flat, panels, strict=True):
+            for colour, layer in zip(COLOURS, TABLE_1, strict=True):
+                values = [getattr(costs[size], field) for size in sweep.sizes(layer)]
+                axes.plot(sweep.values, values, color=colour, marker="o", markersize=3, linewidth=1.3, label=layer)
+            axes.set(xscale="log", yscale="log", xlabel=sweep.of, title=f"{field} {sweep}")
+            axes.set_xticks(sweep.values, [f"{x:,}" for x in sweep.values])
+            axes.yaxis.set_major_formatter("{x:,g}")
+            axes.minorticks_off()
+        figure.axes[0].legend()
+        with atomic_file(path) as file:
+            figure.savefig(file, format="svg", facecolor="white", metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main()
