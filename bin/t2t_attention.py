@@ -30,12 +30,13 @@ from pathlib import Path
 
 from t2tlite.bin import flags
 
-FLAGS = tuple(
-    "problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path verbosity".split()
+
+@flags.command(
+    __doc__,
+    *"problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path".split(),
+    "verbosity",
 )
-
-
-def run(args: flags.Args) -> None:
+def main(args: flags.Args) -> None:
     """Computes the weights, writes what was asked for, and prints where."""
     from t2tlite import visualise
     from t2tlite.runs.load import load
@@ -82,8 +83,6 @@ def _numbers(name: str, texts: list[str] | None) -> list[int] | None:
             raise ValueError(f"--{name} must be numbers from 1 on, comma-separated. Received: {text!r}.")
     return [int(text) for text in texts] if texts else None
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -12,18 +12,15 @@ from __future__ import annotations
 
 from t2tlite.bin import flags
 
-FLAGS = ("problem", "hparams_set", "output_dir", "n", "verbosity")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "problem", "hparams_set", "output_dir", "n", "verbosity")
+def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
     from t2tlite.runs.load import average_run
 
     path, averaged = average_run(flags.run_folder(args).path, args.n)
     print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

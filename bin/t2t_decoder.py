@@ -45,13 +45,14 @@ if TYPE_CHECKING:
     from t2tlite.decoding.translator import Translator
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
-FLAGS = (
+
+
+@flags.command(
+    __doc__,
     *("problem", "hparams_set", "output_dir", "decode_from_file", "decode_to_file", "split", "decode_interactive"),
     *("score_file", "decode_hparams", "checkpoint_path", "data_dir", "verbosity"),
 )
-
-
-def run(args: flags.Args) -> None:
+def main(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
     from t2tlite.decoding.translator import decode_options
     from t2tlite.runs import decode, load
@@ -101,8 +102,6 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
         for line in lines:
             print(line)
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

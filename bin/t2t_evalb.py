@@ -36,10 +36,9 @@ import sys
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts
 
-FLAGS = ("gold", "predicted", "sentences", "prm")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "gold", "predicted", "sentences", "prm")
+def main(args: flags.Args) -> None:
     """Prints the scores."""
     from t2tlite.trees import evalb, evalb_parameters, evalb_table
 
@@ -59,8 +58,6 @@ def run(args: flags.Args) -> None:
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
     print(f"\n-- len<={parameters.cutoff_length} --\n{evalb.summarise(scores, parameters.cutoff_length)}")
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

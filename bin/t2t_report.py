@@ -22,10 +22,9 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import flags
 
-FLAGS = ("problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
+def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     import t2tlite.hparams  # noqa: F401
     from t2tlite.report.run_report import write_report
@@ -39,8 +38,6 @@ def run(args: flags.Args) -> None:
     for path in write_report(folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
         print(path)
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

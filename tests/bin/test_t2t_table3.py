@@ -241,4 +241,4 @@ def test_help(capsys):
     assert t2t_table3.main(["--help"]) == 0
     shown = capsys.readouterr().out
     assert "hs256 halves the width" in shown
-    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in flags.definitions(t2t_table3.FLAGS))
+    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in flags.definitions(t2t_table3.main.names))
