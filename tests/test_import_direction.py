@@ -98,7 +98,6 @@ LIGHT = [
     "t2tlite.trees.restore",
     "t2tlite.metrics.bleu",
     "t2tlite.trees.evalb",
-    "t2tlite.metrics.compound_split",
     "t2tlite.visualise",
     "t2tlite.tensor2tensor.hparams",
     "t2tlite.hparams",

@@ -9,15 +9,22 @@ translations it differs from sacrebleu's by a few tenths, so compare it only wit
 from __future__ import annotations
 
 import dataclasses
+import functools
+import re
 import string
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sacrebleu.metrics.bleu import BLEU
 
-from t2tlite.metrics.compound_split import compound_split
+if TYPE_CHECKING:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
 _ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # multi-bleu.perl lowercases bytes
+# Moses's scripts read bytes here, so a non-breaking space is not white space to them: hence re.ASCII.
+_HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
+_LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,14 +79,23 @@ def corpus_bleu(
 def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> BleuScore:
     """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
 
-    These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
-    normalised and tokenised; here both sides are plain text, one per line, and every step is applied to both.
+    These are the steps of tensor2tensor's `get_ende_bleu.sh`: Moses's replace-unicode-punctuation.perl and
+    tokenizer.perl, one substitution at hyphens, multi-bleu.perl. What each step here makes of one line:
 
-    Raises:
-        ValueError: as for `multi_bleu`.
+        A-B-C-D „Anführung“ ist gut.                                   as written
+        A-B-C-D „Anführung" ist gut.                                   replace_unicode_punctuation
+        A-B-C-D „ Anführung &quot; ist gut .                           moses_tokenize
+        A ##AT##-##AT## B-C ##AT##-##AT## D „ Anführung &quot; ...     split_hyphens
+
+    That script expects a reference that is already normalised and tokenised; here both sides are plain text, one per
+    line, and every step is applied to both. Raises ValueError as `multi_bleu`.
     """
+
+    def prepared(lines: Sequence[str]) -> list[str]:
+        return [split_hyphens(moses_tokenize(replace_unicode_punctuation(line))) for line in lines]
+
     return dataclasses.replace(
-        multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
+        multi_bleu(prepared(translations), prepared(references)),
         name="compound-split BLEU, tokenised; compare only with the paper's scores",
         signature="nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none",
     )
@@ -126,3 +142,33 @@ def _score(
         name=name,
         signature=signature or str(metric.get_signature()),
     )
+
+
+def replace_unicode_punctuation(line: str) -> str:
+    """Typographic quotes (but „), the ellipsis, and full-width punctuation and digits in ASCII, exactly as in Moses."""
+    return _moses()[0].replace_unicode_punct(line)
+
+
+def moses_tokenize(line: str) -> str:
+    """Tokens separated by single spaces, with &, quotes, brackets and | escaped: Moses's `tokenizer.perl -l de`.
+
+    sacremoses keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where Moses always
+    separates the last period of a line; this is corrected here.
+    """
+    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
+
+
+def split_hyphens(line: str) -> str:
+    """`A-B` becomes `A ##AT##-##AT## B`.
+
+    A character belongs to one match only, so that one-letter parts are split at every other hyphen (see
+    `compound_split_bleu`). The published scores were computed this way.
+    """
+    return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
+
+
+@functools.cache
+def _moses() -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import, and few users need it
+
+    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

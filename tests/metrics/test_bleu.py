@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.metrics.bleu import BleuScore, compound_split_bleu, corpus_bleu, multi_bleu
-from t2tlite.metrics.compound_split import moses_tokenize, replace_unicode_punctuation, split_hyphens
+from t2tlite.metrics.bleu import (
+    BleuScore,
+    compound_split_bleu,
+    corpus_bleu,
+    moses_tokenize,
+    multi_bleu,
+    replace_unicode_punctuation,
+    split_hyphens,
+)
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [
