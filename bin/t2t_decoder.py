@@ -77,9 +77,9 @@ def main(args: flags.Args) -> None:
     elif args.score_file:
         _write(args.decode_to_file, (f"{score:.6f}" for score in decode.score_pairs(model, pairs, options)))
     else:
-        decoded = decode.decode_text(model, lines, options)
-        _write(args.decode_to_file, decoded.lines)
-        print(decoded.summary, file=sys.stderr)
+        decoded, summary = decode.decode_text(model, lines, options)
+        _write(args.decode_to_file, decoded)
+        print(summary, file=sys.stderr)
 
 
 def _interactive(model: Translator, options: DecodeHParams) -> None:

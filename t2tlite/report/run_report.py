@@ -30,8 +30,7 @@ from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks
 from t2tlite.runs.decode import spread
 from t2tlite.runs.load import run_dataset
-from t2tlite.runs.records import DecodeRecord, Environment
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import DecodeRecord, Environment, RunFolder
 from t2tlite.tasks.catalogue import open_task
 
 T = TypeVar("T")

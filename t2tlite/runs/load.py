@@ -52,7 +52,7 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
     if manifest.imported_from is None:
         name = manifest.name
     elif data_dir is None:
-        names = ",".join(map(str, folder.vocabulary_paths()))
+        names = ",".join(str(folder.path / entry.file) for entry in manifest.vocabulary_entries())
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
             f"--vocab_file={names}, and name its folder with --data_dir."

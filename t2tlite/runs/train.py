@@ -17,8 +17,7 @@ from t2tlite.decoding.translator import Translator
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.decode import spread
-from t2tlite.runs.records import Environment
-from t2tlite.runs.run_folder import RunFolder, run_of
+from t2tlite.runs.run_folder import Environment, RunFolder, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation

@@ -26,8 +26,7 @@ from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.load import load
-from t2tlite.runs.records import NO_COST
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import NO_COST, RunFolder
 from t2tlite.runs.train import RunOptions, train_run
 from t2tlite.table3.rows import ROWS, Row
 from t2tlite.table3.table import Result, Table, has_matplotlib, markdown_table, read_result

@@ -14,8 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, step_of
-from t2tlite.runs.records import BestCheckpoint
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.types import Seq2SeqModel, Variable
 
 

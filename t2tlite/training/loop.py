@@ -17,8 +17,7 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs.records import BestCheckpoint
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, restore_weights
 from t2tlite.training.evaluation import Evaluation, Evaluator

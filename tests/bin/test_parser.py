@@ -17,7 +17,7 @@ import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.problems import grammar
-from t2tlite.runs.records import BestCheckpoint
+from t2tlite.runs.run_folder import BestCheckpoint
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import _Loop
