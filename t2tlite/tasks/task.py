@@ -117,4 +117,4 @@ class TranslationTask(Task):
     def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a."""
         bleu = corpus_bleu(sequences, references)
-        return Score("BLEU", {"BLEU": bleu.score}, bleu.signature)
+        return Score("BLEU", {"BLEU": bleu.result.score}, bleu.signature)
