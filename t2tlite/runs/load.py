@@ -61,6 +61,6 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run is now.") from error
-    if not dataset.manifest.same_vocabularies(manifest):
+    if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
         raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
     return dataset

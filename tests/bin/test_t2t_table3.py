@@ -206,7 +206,7 @@ def test_learned_positions_that_end_too_soon_are_refused_before_training(made, t
     short = f"--hparams={SMALL},max_length=3"
     assert command(made, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
     shown = capsys.readouterr().err
-    assert "Row pos_learned has learned positions, so max_length must be at least " in shown
+    assert "Received: max_length=3, but dev's longest sentence (row pos_learned; --rows can leave it out) has " in shown
     assert not (tmp_path / "refused").exists()
 
 
