@@ -59,6 +59,12 @@ class Problem:
     decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
     needed_flags: ClassVar[tuple[str, ...]] = ()  # without these t2t-datagen cannot make the data
 
+    def __post_init__(self) -> None:
+        for field in registry.option_fields(type(self)):
+            value = getattr(self, field.name)
+            if isinstance(field.default, tuple) and isinstance(value, str):
+                raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
+
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""
         return registry.snake_case(type(self).__name__)
@@ -68,13 +74,9 @@ class Problem:
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, always the same pairs in the same order.
+        """Yields (source, target) of a split, always the same pairs in the same order, without line breaks.
 
-        Neither text holds a line break. Never reversed: the data directory holds one direction.
-
-        Args:
-            split: one of `splits()`.
-            tmp_dir: where raw files are or are downloaded to (--tmp_dir).
+        Never reversed: the data directory holds one direction. `tmp_dir` is where raw files are or are downloaded to.
 
         Raises:
             ValueError: bad input; the message names file and line.
