@@ -91,13 +91,10 @@ class Layer(NamedTuple):
 
     kind: str
     title: str
+    note: str  # what it shows
     weights: np.ndarray  # [H, queries, keys]
     queries: list[str]
     keys: list[str]
-
-    def positions(self, word: str) -> list[int]:
-        """The queries that are pieces of a word, as `word_positions` finds them."""
-        return word_positions(self.queries, word)
 
 
 def select(
@@ -111,7 +108,7 @@ def select(
     check_kinds(kinds)
     found = []
     for kind in kinds:
-        weights = attention.layers(kind)
+        weights, queries, keys = attention.layers(kind), attention.queries(kind), attention.keys(kind)
         for layer in layers or [default_layer(attention, kind)]:
             if not 1 <= layer <= len(weights):
                 raise ValueError(
@@ -119,7 +116,7 @@ def select(
                     f"Received: {layer}, for the kind {kind}. Choose another layer, or other kinds."
                 )
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
-            found.append(Layer(kind, title, weights[layer - 1], attention.queries(kind), attention.keys(kind)))
+            found.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
     count = len(found[0].weights)
     for head in heads or []:
         if not 1 <= head <= count:
@@ -143,15 +140,9 @@ def default_layer(attention: Attention, kind: str) -> int:
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
     """The positions of a word's pieces, counted from 0; of its first occurrence if there are several.
 
-    Whole words are found first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece
-    can be given as it is, such as `</s>`.
-
-    Args:
-        pieces: of a sentence, with `▁` for spaces and `<0x0A>` for bytes.
-        word: text without leading or trailing spaces, one word or several.
-
-    Raises:
-        ValueError: the sentence does not hold it.
+    Pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found first, then parts
+    of words, so that `cat` is not found in `concatenate cat`. A single piece can be given as it is, such as `</s>`.
+    Raises ValueError if the sentence does not hold it.
     """
     texts = [_piece_bytes(piece) for piece in pieces]
     owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte

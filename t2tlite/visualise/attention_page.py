@@ -28,14 +28,8 @@ def page(
 ) -> str:
     """A page on which kind, layer and heads can be chosen, and the weights of one word seen by pointing at it.
 
-    Args:
-        attention: what to show.
-        kinds: of attention, the first of which the page opens with.
-        layers: counted from 1; by default all. The page opens with the last but one.
-        heads: counted from 1; by default all.
-
-    Raises:
-        ValueError: as `select`, or there are more weights than a browser can take.
+    It opens with the first of the kinds, and with the last layer but one. Layers and heads count from 1, by default
+    all. Raises ValueError as `select` does, or if there are more weights than a browser can take.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
