@@ -74,7 +74,7 @@ DEFINITIONS: dict[str, Flag] = {
     "t2t_hparams": Flag("Its hparams.json; by default the one in the checkpoint's folder, or in the one above."),
     "target_space_id": Flag("Row of the target space embedding; by default the one seen to be trained, or 0.", int),
     # decoding
-    "checkpoint_path": Flag("Checkpoint to use, RUN/model.ckpt-N; by default the newest of the run."),
+    "checkpoint_path": Flag("Checkpoint to use: RUN/model.ckpt-N, RUN/best or RUN/averaged; by default the newest."),
     "decode_hparams": Flag(
         "How to decode: beam_size=4,alpha=0.6,extra_length=50,batch_size=...,return_beams=...", str, ""
     ),

@@ -12,16 +12,14 @@ Cross-attention of two heads of the layers 4 and 5, with a translation of your o
 
 The three kinds are encoder and decoder (self-attention) and cross (from the decoder to the source). Layers and heads
 count from 1, as in the paper. A picture shows the last layer but one unless --layers is given, the page all layers.
-Without --picture and --html both are made, in RUN/attention/; with one of them, only that. Instead of --output_dir,
---problem and --hparams_set find the run that t2t-trainer made with them.
+Without --picture and --html both are made, in RUN/attention/; with one of them, only that.
 
 The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it predicts
 where it is a query, and with the token that it has read where it is a key: a row of cross-attention is what the model
 attended to when it wrote that token.
 
-The newest checkpoint is used; --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another. Pictures need
-matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a network. PNG
-pictures have only the characters of this machine's fonts; SVG and page show all that the reader's browser can.
+Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a
+network. PNG pictures have only the characters of this machine's fonts, SVG and page all that the browser can show.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@
 
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=RUN/averaged ...
-Instead of --output_dir, --problem and --hparams_set find the run that t2t-trainer made with them.
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big ones.
 """
 

@@ -12,12 +12,10 @@ What is typed:
 The log-probability of given translations, from a file of lines "source TAB target":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
---problem and --hparams_set find the run that t2t-trainer made with them; --output_dir=RUN names any other.
 --decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how it decodes.
 beam_size=1 is greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more
 than its source; batch_size is in source tokens; return_beams=3 writes an n-best list, the three best of each sentence,
-one per line: "line ||| translation ||| score", with lines counted from 0 as Moses does. The newest checkpoint of the
-run is used; --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another.
+one per line: "line ||| translation ||| score", with lines counted from 0 as Moses does.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
 extra_length is counted from the longest source of a batch, a hypothesis without an end-of-sentence token (EOS) keeps

@@ -10,8 +10,8 @@ has a table of their values.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and references
 are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
-incomplete, or still training: the report is made of what there is, and says what is missing. Instead of --output_dir,
---problem and --hparams_set find the run that t2t-trainer made. For a hparam set of your own, give --t2t_usr_dir too.
+incomplete, or still training: the report is made of what there is, and says what is missing. For a hparam set of your
+own, give --t2t_usr_dir too.
 """
 
 from __future__ import annotations

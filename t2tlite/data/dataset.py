@@ -53,9 +53,8 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
         problem_name: the problem's name, with `_rev` or without; None for the only problem in `data_dir`.
         command: the command that makes the data, for the message; by default t2t-datagen with these two flags.
 
-    Raises:
-        FileNotFoundError: there is no such data, or one of its files is missing.
-        ValueError: `data_dir` contains several problems and `problem_name` is None, or a file is damaged.
+    Raises FileNotFoundError if there is no such data or a file is missing, and ValueError if a file is damaged or
+    `data_dir` contains several problems and none is named.
     """
     data_dir = Path(data_dir)
     finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))

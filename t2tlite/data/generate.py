@@ -80,8 +80,7 @@ def generate(
 
     Args:
         problem: whether it is reversed does not change the files.
-        data_dir: the data directory.
-        tmp_dir: the folder of the problem's raw files.
+        data_dir, tmp_dir: the data directory, and the folder of the problem's raw files.
         num_processes: how many processes encode; by default one for each CPU core that this process may use.
 
     Raises:

@@ -39,8 +39,7 @@ def write_shard(
         texts: the texts of sources and targets, if the shard is to contain them.
         notes: recorded in the schema's metadata; `read_notes` returns them.
 
-    Raises:
-        ValueError: the numbers of rows differ, or an id is out of range.
+    Raises ValueError if the numbers of rows differ or an id is out of range.
     """
     columns = {
         side: _id_column(rows, vocab_size, f"{side} of {path}")

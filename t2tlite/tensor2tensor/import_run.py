@@ -61,11 +61,8 @@ def import_run(
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
 
-    Args:
-        given: the checkpoints and the files that belong to them.
-        folder: the run directory.
-        command: the command line, recorded in flags.txt.
-        progress: wraps the sequence of checkpoints, for instance in a tqdm bar.
+    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
+    a tqdm bar.
 
     Raises:
         ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.

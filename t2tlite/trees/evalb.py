@@ -108,10 +108,8 @@ def evalb(
 ) -> tuple[ParsingScore, ParsingScore]:
     """Scores predicted trees against gold trees: all sentences, and those of up to `parameters.cutoff_length` words.
 
-    Args:
-        gold: one tree per sentence. An outermost bracket without a label is scored like any other; name it TOP.
-        predicted: as many, in the same order (otherwise ValueError); None for a sentence without a parse.
-        parameters: which brackets and words are compared.
+    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so name it TOP.
+    `predicted` has as many, in the same order (otherwise ValueError); None is a sentence without a parse.
     """
     if len(gold) != len(predicted):
         raise ValueError(
