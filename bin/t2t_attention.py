@@ -59,7 +59,7 @@ def main(args: flags.Args) -> None:
             if args.word is None:
                 figure = visualise.heat_maps(attention, kinds, **chosen)
             else:
-                figure = visualise.word_lines(attention, args.word, args.kind, **chosen)
+                figure = visualise.word_lines(attention, args.word, args.kind or (), **chosen)
             missing = visualise.save_picture(figure, path)
             print(f"picture      {path}")
             if missing:
@@ -74,12 +74,12 @@ def main(args: flags.Args) -> None:
         print(f"page         {path}")
 
 
-def _numbers(name: str, texts: list[str] | None) -> list[int] | None:
-    """The numbers of a list flag, or None if it is not given."""
+def _numbers(name: str, texts: list[str] | None) -> list[int]:
+    """The numbers of a list flag."""
     for text in texts or []:
         if not text.strip().isdecimal():
             raise ValueError(f"--{name} must be numbers from 1 on, comma-separated. Received: {text!r}.")
-    return [int(text) for text in texts] if texts else None
+    return [int(text) for text in texts or []]
 
 
 if __name__ == "__main__":

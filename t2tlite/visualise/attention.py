@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import html
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -81,9 +82,10 @@ class Attention:
         return f"{words}-{digest}"
 
     def _repr_html_(self) -> str:
-        from t2tlite.visualise.attention_page import notebook_frame
+        from t2tlite.visualise.attention_page import page
 
-        return notebook_frame(self)
+        content = html.escape(page(self))  # in a frame, so that its style and the notebook's stay apart
+        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" style="width:100%;height:760px;border:0"></iframe>'
 
 
 class Layer(NamedTuple):
@@ -98,7 +100,7 @@ class Layer(NamedTuple):
 
 
 def select(
-    attention: Attention, kinds: Sequence[str], layers: Sequence[int] | None = None, heads: Sequence[int] | None = None
+    attention: Attention, kinds: Sequence[str], layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> tuple[list[Layer], list[int]]:
     """What to show: each kind in each of the layers, and the heads.
 
@@ -118,7 +120,7 @@ def select(
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
             found.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
     count = len(found[0].weights)
-    for head in heads or []:
+    for head in heads or ():
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
     return found, list(heads or range(1, count + 1))

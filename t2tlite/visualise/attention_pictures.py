@@ -37,10 +37,7 @@ FAINTEST = 0.01  # weights below it get no line
 
 
 def heat_maps(
-    attention: Attention,
-    kinds: Sequence[str] = KINDS,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
+    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
@@ -77,11 +74,7 @@ def heat_maps(
 
 
 def word_lines(
-    attention: Attention,
-    word: str,
-    kinds: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
+    attention: Attention, word: str, kinds: Sequence[str] = (), layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> Figure:
     """Lines from a word to what it attends to, a colour for each head, as in the paper's Figures 3 to 5.
 
