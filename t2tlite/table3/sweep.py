@@ -144,8 +144,11 @@ class Sweep:
     def table(self) -> Table:
         """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
         table: dict[Row, list[Result]] = {}
-        for row in (row for row in ROWS if row.fits(self.base)):
-            wanted = self.dataset.manifest.data, row.apply(self.base)
+        for row in ROWS:
+            try:
+                wanted = self.dataset.manifest.data, row.apply(self.base)
+            except ValueError:  # it does not fit the base
+                continue
             runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
             found = [result for run in runs if (result := read_result(RunFolder(run)))]
             same = [result for result in found if (result.data, result.hparams) == wanted]
