@@ -24,9 +24,7 @@ from t2tlite.bin import flags
 
 
 @flags.command(
-    __doc__,
-    *"problem data_dir tmp_dir num_processes".split(),
-    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"),
+    __doc__, *"problem data_dir tmp_dir num_processes".split(), flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"
 )
 def main(args: flags.Args) -> None:
     """Makes the data and prints a summary."""

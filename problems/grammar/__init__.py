@@ -35,9 +35,7 @@ from t2tlite.problems.grammar.structure import Clause
 from t2tlite.problems.wsj_parsing import ParsingProblem
 from t2tlite.trees.tree import Tree, clean_tree, parse_tree
 
-SEED = 1
-DEV_SIZE = 500
-TEST_SIZE = 500
+HELD_OUT_SIZE = 500  # of dev, and of test
 MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 
 
@@ -74,7 +72,7 @@ class GrammarSentence:
         return "dev" if percent < 2 else "test" if percent < 4 else "train"
 
 
-def sentences(split: str, size: int, seed: int = SEED) -> Iterator[GrammarSentence]:
+def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]:
     """Yields `size` sentences of a split, the same each time for a seed; dev and test hold none twice."""
     sampler, seen = Sampler(random.Random(f"{seed} {split}")), set[str]()
     while size:
@@ -103,7 +101,7 @@ class GrammarProblem(Problem):
 
     def sentences(self, split: str) -> Iterator[GrammarSentence]:
         """The sentences of a split; ValueError if there is no such split."""
-        sizes = {"train": self.train_size, "dev": DEV_SIZE, "test": TEST_SIZE}
+        sizes = {"train": self.train_size, "dev": HELD_OUT_SIZE, "test": HELD_OUT_SIZE}
         if split not in sizes:
             raise ValueError(f"split must be one of {', '.join(sizes)}. Received: {split!r}.")
         return sentences(split, sizes[split])

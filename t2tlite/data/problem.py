@@ -27,9 +27,6 @@ class Problem:
 
     A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
     subclass that gives a field another default keeps its help text.
-
-    Attributes:
-        reverse: swap source and target, as the name's ending `_rev` asks. Both directions share one data directory.
     """
 
     vocab_size: int = option(32000, "Pieces in the vocabulary that source and target share.")
@@ -51,7 +48,7 @@ class Problem:
         0.0,
         "Drop training pairs one side of which has more than this many times the tokens of the other; 0 keeps all.",
     )
-    reverse: bool = False
+    reverse: bool = False  # swap source and target, as the name's ending `_rev` asks; both share one data directory
 
     task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see trees/linearise.py
     source_language: ClassVar[str] = ""  # ISO 639-1 code for manifest and report; "" if there is none

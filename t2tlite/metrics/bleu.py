@@ -44,12 +44,9 @@ def corpus_bleu(
 ) -> Bleu:
     """sacrebleu's BLEU of plain, detokenised text against one reference.
 
-    Args:
-        translations: plain text, one per line, in the order of `references`.
-        references: plain text.
-        tokenize: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's
-            t2t-bleu does; "zh"; "char"; or "none" for text that is already tokenised.
-        lowercase: compare without regard to case.
+    Translations and references are plain text, one per line, in the same order. `tokenize` is "13a", the standard;
+    "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu does; "zh"; "char"; or
+    "none" for text that is already tokenised. `lowercase` compares without regard to case.
 
     Raises ValueError if `tokenize` is another value, and as `multi_bleu`.
     """

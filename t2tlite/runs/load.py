@@ -48,15 +48,14 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
 
     Raises FileNotFoundError if it is not there, and ValueError if it has another vocabulary.
     """
-    manifest, name = folder.manifest(), None
-    if manifest.imported_from is None:
-        name = manifest.name
-    elif data_dir is None:
+    manifest = folder.manifest()
+    name = None if manifest.imported_from else manifest.name  # None: any data of its vocabulary
+    if name is None and data_dir is None:
         names = ",".join(str(folder.path / entry.file) for entry in manifest.vocabulary_entries())
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
             f"--vocab_file={names}, and name its folder with --data_dir."
-        )  # any data of its vocabulary
+        )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
