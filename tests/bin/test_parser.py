@@ -56,7 +56,7 @@ def generated(linearisation, train_size):
 def short_sentences():
     """Sentences of at most 7 words, 30 each in dev and test: quickly learned and decoded."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MAX_WORDS", 7), ("DEV_SIZE", 30), ("TEST_SIZE", 30)):
+        for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 30)):
             patch.setattr(grammar, name, value)
         yield
 
