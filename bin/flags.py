@@ -2,11 +2,8 @@
 
 A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts.
 
-    FLAGS = ("problem", "data_dir", "tmp_dir", *flags.PROBLEM_OPTIONS)
-
-    def run(args: flags.Args) -> None: ...
-
-    main = flags.command(__doc__, FLAGS, run)
+    @flags.command(__doc__, "problem", "data_dir", "tmp_dir", flags.PROBLEM_OPTIONS)
+    def main(args: flags.Args) -> None: ...
 
 Each call of `main` has flag values of its own, so that several commands can run in one process (the tests do).
 """
@@ -16,13 +13,14 @@ from __future__ import annotations
 import functools
 import importlib
 import os
+import shlex
 import signal
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from absl import flags as absl_flags
 
@@ -32,6 +30,8 @@ from t2tlite.quiet import quiet_stderr
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
+    from t2tlite.data.dataset import Dataset
+    from t2tlite.data.generate import Generated
     from t2tlite.runs.run_folder import RunFolder
 
 DEFINE = {
@@ -53,55 +53,54 @@ class CommandError(Exception):
     """A mistake of the user's other than a bad value or a missing file, such as flags that exclude each other."""
 
 
-def command(doc: str | None, names: Sequence[str], run: Callable[[Args], None]) -> Callable[..., int]:
-    """A command's `main(argv=None)`, which returns the exit status: `run_command` with the other arguments given."""
-    return functools.partial(run_command, doc, names, run)
+class Command(NamedTuple):
+    """A command, which is called as `main(argv=None)`."""
+
+    doc: str | None  # its docstring: the first part of --help
+    names: Sequence[str]  # the flags it takes, keys of DEFINITIONS, and PROBLEM_OPTIONS
+    run: Callable[[Args], None]  # what to do with the flag values
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int:
+        """Parses the command line and runs the command; a user's mistake becomes one message without a traceback.
+
+        The arguments are by default those of this process. Returns the exit status: 0; 1 after a mistake; 128 + the
+        signal's number after a signal.
+        """
+        program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
+        argv = sys.argv[1:] if argv is None else list(argv)
+        args = Args()
+        try:
+            if PROBLEM_OPTIONS in self.names:
+                _register_problems(argv)
+            if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
+                print(help_text(self.doc, self.names), flush=True)
+                return 0
+            args = parse(self.names, argv)
+            if "registry_help" in self.names and args.registry_help:
+                importlib.import_module("t2tlite.hparams")
+                print(registry.registry_help(), flush=True)
+                return 0
+            if "verbosity" in self.names:
+                import_tensorflow(args.verbosity)
+            self.run(args)
+        except absl_flags.Error as error:
+            message = str(error).replace(" ?", "?")
+            return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
+        except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 128 + signal.SIGPIPE
+        except (ValueError, OSError, ArithmeticError, CommandError) as error:
+            if getattr(args, "verbosity", "") == "debug":
+                raise
+            return _fail(program, str(error))
+        except KeyboardInterrupt as error:  # training that was stopped by a signal says where
+            return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
+        return 0
 
 
-def run_command(
-    doc: str | None, names: Sequence[str], run: Callable[[Args], None], argv: Sequence[str] | None = None
-) -> int:
-    """Parses the command line and runs a command; a user's mistake becomes one message without a traceback.
-
-    Args:
-        doc: the command's docstring: the first part of --help.
-        names: the flags it takes, keys of DEFINITIONS, and PROBLEM_OPTIONS.
-        run: what to do with the flag values.
-        argv: arguments without the program's name; by default those of this process.
-
-    Returns:
-        The exit status: 0; 1 after a mistake; 128 + the signal's number after a signal.
-    """
-    program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
-    argv = sys.argv[1:] if argv is None else list(argv)
-    args = Args()
-    try:
-        if set(PROBLEM_OPTIONS) <= set(names):
-            _register_problems(argv)
-        if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
-            print(help_text(doc, names), flush=True)
-            return 0
-        args = parse(names, argv)
-        if "registry_help" in names and args.registry_help:
-            importlib.import_module("t2tlite.hparams")
-            print(registry.registry_help(), flush=True)
-            return 0
-        if "verbosity" in names:
-            import_tensorflow(args.verbosity)
-        run(args)
-    except absl_flags.Error as error:
-        message = str(error).replace(" ?", "?")
-        return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
-    except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 128 + signal.SIGPIPE
-    except (ValueError, OSError, ArithmeticError, CommandError) as error:
-        if getattr(args, "verbosity", "") == "debug":
-            raise
-        return _fail(program, str(error))
-    except KeyboardInterrupt as error:  # training that was stopped by a signal says where
-        return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
-    return 0
+def command(doc: str | None, *names: str) -> Callable[[Callable[[Args], None]], Command]:
+    """Makes a command of a function of the flag values; for the arguments see `Command`."""
+    return functools.partial(Command, doc, names)
 
 
 def definitions(names: Sequence[str]) -> dict[str, Flag]:
@@ -109,14 +108,14 @@ def definitions(names: Sequence[str]) -> dict[str, Flag]:
     options = {option: flag for option, flag in problem_flags().items() if option not in names}
     found: dict[str, Flag] = {}
     for name in names:
-        found |= options if name in PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
+        found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
     return found
 
 
 def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
     """Flag values by name; raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`."""
     values, known = absl_flags.FlagValues(), definitions(names)
-    for name, (kind, default, text) in known.items():
+    for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)
     rest = values(["t2tlite", *argv])[1:]
     if rest:
@@ -130,7 +129,7 @@ def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
 def help_text(doc: str | None, names: Sequence[str]) -> str:
     """The command's docstring, then its flags with their defaults."""
     lines = [(doc or "").strip(), "", "Flags:"]
-    for name, (kind, default, text) in definitions(names).items():
+    for name, (text, kind, default) in definitions(names).items():
         lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
         suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
         lines += [f"      {line}" for line in textwrap.wrap(text + suffix, 94, break_on_hyphens=False)]
@@ -163,6 +162,47 @@ def run_folder(args: Args) -> RunFolder:
 def data_dir(args: Args) -> Path:
     """The folder that --data_dir names, or by default `data`."""
     return Path(args.data_dir or DATA_DIR).expanduser()
+
+
+def make_data(args: Args) -> Generated:
+    """Makes the problem's data as t2t-datagen does, unless it is complete."""
+    from t2tlite.data.generate import generate
+
+    require(args, "problem")
+    problem = registry.problem(args.problem, **args.options)
+    tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir).expanduser()
+    return generate(problem, data_dir(args), tmp_dir, args.num_processes)
+
+
+def open_data(args: Args) -> Dataset:
+    """Opens the data to train on, and makes it first if --generate_data is given.
+
+    Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that makes
+    the data if there is none, and ValueError for an unknown problem, or if none is named and the data holds several.
+    """
+    from t2tlite.data.dataset import open_dataset
+
+    if args.generate_data:
+        print(make_data(args), file=sys.stderr)
+    elif args.options:
+        given = ", ".join(f"--{name}" for name in args.options)
+        raise CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
+    try:
+        return open_dataset(data_dir(args), args.problem or None, datagen_command(args))
+    except FileNotFoundError as error:
+        if args.problem:
+            registry.problem(args.problem)  # an unknown name is the mistake to report
+        raise FileNotFoundError(f"{error} Or add --generate_data to this command.") from error
+
+
+def datagen_command(args: Args) -> str:
+    """The command that makes the problem's data; FOLDER and FILE stand for what only the user knows."""
+    values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir") if getattr(args, name) is not None}
+    cls = registry.problem_classes().get((args.problem or "").removesuffix("_rev"))
+    for name in getattr(cls, "needed_flags", ()):
+        values.setdefault(name, "FOLDER" if name.endswith("_dir") else "FILE")
+    given = {"problem": args.problem or "PROBLEM", "data_dir": data_dir(args), **values}
+    return shlex.join(["t2t-datagen", *(f"--{name}={value}" for name, value in given.items())])
 
 
 def loop_config(args: Args, train_steps: int) -> LoopConfig:

@@ -12,16 +12,14 @@ Cross-attention of two heads of the layers 4 and 5, with a translation of your o
 
 The three kinds are encoder and decoder (self-attention) and cross (from the decoder to the source). Layers and heads
 count from 1, as in the paper. A picture shows the last layer but one unless --layers is given, the page all layers.
-Without --picture and --html both are made, in RUN/attention/; with one of them, only that. Instead of --output_dir,
---problem and --hparams_set find the run that t2t-trainer made with them.
+Without --picture and --html both are made, in RUN/attention/; with one of them, only that.
 
 The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it predicts
 where it is a query, and with the token that it has read where it is a key: a row of cross-attention is what the model
 attended to when it wrote that token.
 
-The newest checkpoint is used; --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another. Pictures need
-matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a network. PNG
-pictures have only the characters of this machine's fonts; SVG and page show all that the reader's browser can.
+Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a
+network. PNG pictures have only the characters of this machine's fonts, SVG and page all that the browser can show.
 """
 
 from __future__ import annotations
@@ -30,12 +28,13 @@ from pathlib import Path
 
 from t2tlite.bin import flags
 
-FLAGS = tuple(
-    "problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path verbosity".split()
+
+@flags.command(
+    __doc__,
+    *"problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path".split(),
+    "verbosity",
 )
-
-
-def run(args: flags.Args) -> None:
+def main(args: flags.Args) -> None:
     """Computes the weights, writes what was asked for, and prints where."""
     from t2tlite import visualise
     from t2tlite.runs.load import load
@@ -60,7 +59,7 @@ def run(args: flags.Args) -> None:
             if args.word is None:
                 figure = visualise.heat_maps(attention, kinds, **chosen)
             else:
-                figure = visualise.word_lines(attention, args.word, args.kind, **chosen)
+                figure = visualise.word_lines(attention, args.word, args.kind or (), **chosen)
             missing = visualise.save_picture(figure, path)
             print(f"picture      {path}")
             if missing:
@@ -75,15 +74,13 @@ def run(args: flags.Args) -> None:
         print(f"page         {path}")
 
 
-def _numbers(name: str, texts: list[str] | None) -> list[int] | None:
-    """The numbers of a list flag, or None if it is not given."""
+def _numbers(name: str, texts: list[str] | None) -> list[int]:
+    """The numbers of a list flag."""
     for text in texts or []:
         if not text.strip().isdecimal():
             raise ValueError(f"--{name} must be numbers from 1 on, comma-separated. Received: {text!r}.")
-    return [int(text) for text in texts] if texts else None
+    return [int(text) for text in texts or []]
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -4,7 +4,6 @@
 
 writes RUN/averaged/model.ckpt-N, an ordinary checkpoint. Use it with
   t2t-decoder --output_dir=RUN --checkpoint_path=RUN/averaged ...
-Instead of --output_dir, --problem and --hparams_set find the run that t2t-trainer made with them.
 The paper averages the last 5 checkpoints of its base models and the last 20 of its big ones.
 """
 
@@ -12,18 +11,15 @@ from __future__ import annotations
 
 from t2tlite.bin import flags
 
-FLAGS = ("problem", "hparams_set", "output_dir", "n", "verbosity")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "problem", "hparams_set", "output_dir", "n", "verbosity")
+def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
     from t2tlite.runs.load import average_run
 
     path, averaged = average_run(flags.run_folder(args).path, args.n)
     print(f"Averaged {len(averaged)} checkpoints, {averaged[0]} to {averaged[-1]}, into {path}.")
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -21,10 +21,9 @@ from __future__ import annotations
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts, read_lines
 
-FLAGS = ("translation", "reference", "tokenize", "lowercase", "compound_split")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "translation", "reference", "tokenize", "lowercase", "compound_split")
+def main(args: flags.Args) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics import bleu
 
@@ -38,8 +37,6 @@ def run(args: flags.Args) -> None:
     if args.compound_split:
         print(bleu.compound_split_bleu(translations, references))
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -21,17 +21,15 @@ Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
 from __future__ import annotations
 
 from t2tlite.bin import flags
-from t2tlite.bin.problem_data import make_data
-
-FLAGS = ("problem", "data_dir", "tmp_dir", "num_processes", *flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help")
 
 
-def run(args: flags.Args) -> None:
+@flags.command(
+    __doc__, *"problem data_dir tmp_dir num_processes".split(), flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"
+)
+def main(args: flags.Args) -> None:
     """Makes the data and prints a summary."""
-    print(make_data(args))
+    print(flags.make_data(args))
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -12,12 +12,10 @@ What is typed:
 The log-probability of given translations, from a file of lines "source TAB target":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
---problem and --hparams_set find the run that t2t-trainer made with them; --output_dir=RUN names any other.
 --decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how it decodes.
 beam_size=1 is greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more
 than its source; batch_size is in source tokens; return_beams=3 writes an n-best list, the three best of each sentence,
-one per line: "line ||| translation ||| score", with lines counted from 0 as Moses does. The newest checkpoint of the
-run is used; --checkpoint_path=RUN/best, RUN/averaged or RUN/model.ckpt-N names another.
+one per line: "line ||| translation ||| score", with lines counted from 0 as Moses does.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
 extra_length is counted from the longest source of a batch, a hypothesis without an end-of-sentence token (EOS) keeps
@@ -45,13 +43,14 @@ if TYPE_CHECKING:
     from t2tlite.decoding.translator import Translator
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
-FLAGS = (
+
+
+@flags.command(
+    __doc__,
     *("problem", "hparams_set", "output_dir", "decode_from_file", "decode_to_file", "split", "decode_interactive"),
     *("score_file", "decode_hparams", "checkpoint_path", "data_dir", "verbosity"),
 )
-
-
-def run(args: flags.Args) -> None:
+def main(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
     from t2tlite.decoding.translator import decode_options
     from t2tlite.runs import decode, load
@@ -76,9 +75,9 @@ def run(args: flags.Args) -> None:
     elif args.score_file:
         _write(args.decode_to_file, (f"{score:.6f}" for score in decode.score_pairs(model, pairs, options)))
     else:
-        decoded = decode.decode_text(model, lines, options)
-        _write(args.decode_to_file, decoded.lines)
-        print(decoded.summary, file=sys.stderr)
+        decoded, summary = decode.decode_text(model, lines, options)
+        _write(args.decode_to_file, decoded)
+        print(summary, file=sys.stderr)
 
 
 def _interactive(model: Translator, options: DecodeHParams) -> None:
@@ -101,8 +100,6 @@ def _write(path: str | None, lines: Iterable[str]) -> None:
         for line in lines:
             print(line)
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

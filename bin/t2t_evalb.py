@@ -36,12 +36,11 @@ import sys
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts
 
-FLAGS = ("gold", "predicted", "sentences", "prm")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "gold", "predicted", "sentences", "prm")
+def main(args: flags.Args) -> None:
     """Prints the scores."""
-    from t2tlite.trees import evalb, evalb_parameters, evalb_table
+    from t2tlite.trees import evalb, evalb_parameters
 
     flags.require(args, "gold", "predicted")
     parameters = evalb_parameters.read_parameters(args.prm) if args.prm else evalb_parameters.COLLINS
@@ -55,12 +54,10 @@ def run(args: flags.Args) -> None:
         if score.message:
             print(f"{number} : {score.message}", file=sys.stderr)
     if args.sentences:
-        print(evalb_table.format_table(scores))
+        print(evalb.format_table(scores))
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")
     print(f"\n-- len<={parameters.cutoff_length} --\n{evalb.summarise(scores, parameters.cutoff_length)}")
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

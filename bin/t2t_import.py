@@ -28,10 +28,9 @@ from tqdm import tqdm
 
 from t2tlite.bin import flags
 
-FLAGS = ("t2t_checkpoint", "t2t_vocab", "t2t_hparams", "output_dir", "problem", "target_space_id", "verbosity")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, *"t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity".split())
+def main(args: flags.Args) -> None:
     """Imports, and reports what was imported and what differs."""
     from t2tlite.runs.run_folder import RunFolder
     from t2tlite.tensor2tensor.import_run import Given, import_run
@@ -52,8 +51,6 @@ def run(args: flags.Args) -> None:
         f"The run is in {folder}."
     )
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -10,8 +10,8 @@ has a table of their values.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and references
 are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
-incomplete, or still training: the report is made of what there is, and says what is missing. Instead of --output_dir,
---problem and --hparams_set find the run that t2t-trainer made. For a hparam set of your own, give --t2t_usr_dir too.
+incomplete, or still training: the report is made of what there is, and says what is missing. For a hparam set of your
+own, give --t2t_usr_dir too.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ from pathlib import Path
 from t2tlite import registry
 from t2tlite.bin import flags
 
-FLAGS = ("problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
 
-
-def run(args: flags.Args) -> None:
+@flags.command(__doc__, "problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
+def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     import t2tlite.hparams  # noqa: F401
     from t2tlite.report.run_report import write_report
@@ -39,8 +38,6 @@ def run(args: flags.Args) -> None:
     for path in write_report(folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
         print(path)
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

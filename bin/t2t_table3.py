@@ -31,20 +31,19 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import flags
-from t2tlite.bin.problem_data import open_data
 from t2tlite.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig
 
-FLAGS = (
-    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run local_eval_frequency".split(),
-    *"save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes".split(),
-    *flags.PROBLEM_OPTIONS,
-    *("t2t_usr_dir", "verbosity"),
-)
 KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need their space
 
 
-def run(args: flags.Args) -> None:
+@flags.command(
+    __doc__,
+    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run local_eval_frequency".split(),
+    *"save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes".split(),
+    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "verbosity"),
+)
+def main(args: flags.Args) -> None:
     """Runs the rows asked for, after making the data if asked to."""
     import t2tlite.hparams  # noqa: F401  registers the sets
 
@@ -58,7 +57,7 @@ def run(args: flags.Args) -> None:
     seeds = [int(text) for text in args.seeds if text.isdecimal()]
     if not seeds or len(set(seeds)) < len(args.seeds):
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
-    dataset = open_data(args)
+    dataset = flags.open_data(args)
 
     from t2tlite.table3.sweep import Sweep, dry_run
     from t2tlite.training.strategy import make_strategy, with_dtype_policy
@@ -78,8 +77,6 @@ def run(args: flags.Args) -> None:
     sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, command)
     print(sweep.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -26,28 +26,26 @@ from typing import TYPE_CHECKING
 
 from t2tlite import registry
 from t2tlite.bin import flags
-from t2tlite.bin.problem_data import open_data
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
 
-FLAGS = (
-    *("problem", "hparams_set", "hparams", "data_dir", "output_dir"),
+
+@flags.command(
+    __doc__,
+    *"problem hparams_set hparams data_dir output_dir".split(),
     *flags.LOOP,
-    *("eval_bleu", "worker_gpu", "warm_start_from", "generate_data", "tmp_dir", "num_processes"),
-    *flags.PROBLEM_OPTIONS,
-    *("t2t_usr_dir", "registry_help", "verbosity"),
+    *"eval_bleu worker_gpu warm_start_from generate_data tmp_dir num_processes".split(),
+    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help", "verbosity"),
 )
-
-
-def run(args: flags.Args) -> None:
+def main(args: flags.Args) -> None:
     """Trains, after making the data if asked to."""
     folder = flags.run_folder(args)
     if args.output_dir is None:
         print(f"The run is in {folder}.", file=sys.stderr)
     hparams = _hparams(args).override(args.hparams)
     config = flags.loop_config(args, hparams.train_steps)
-    dataset = open_data(args)
+    dataset = flags.open_data(args)
 
     import tensorflow as tf
 
@@ -87,8 +85,6 @@ def _hparams(args: flags.Args) -> HParams:
     )
     return hparams
 
-
-main = flags.command(__doc__, FLAGS, run)
 
 if __name__ == "__main__":
     raise SystemExit(main())

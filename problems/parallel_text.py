@@ -37,13 +37,9 @@ class ParallelText(Problem):
     needed_flags: ClassVar[tuple[str, ...]] = ("train_source", "train_target", "dev_source", "dev_target")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for split in SPLITS:
-            source, target = names = self._names(split)
-            for side, value in zip(("source", "target"), names, strict=True):
-                if isinstance(value, str):
-                    raise ValueError(
-                        f"{split}_{side} must be a tuple of file names. Received: {value!r}. Write ({value!r},)."
-                    )
+            source, target = self._names(split)
             if bool(source) != bool(target):
                 given, missing = ("source", "target") if source else ("target", "source")
                 raise ValueError(

@@ -47,7 +47,7 @@ class Corpus:
     archive: str  # the URL of the archive that contains them
 
     def __str__(self) -> str:
-        return " or ".join(f"{source} and {target}" for source, target in self.names)
+        return " or ".join(map(" and ".join, self.names))
 
 
 class Wmt14(Problem):
@@ -59,11 +59,8 @@ class Wmt14(Problem):
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.
 
-        Raises:
-            ValueError: at once: there is no such split, or newstest2014.en may be of another language pair; while
-                reading: bad text, with file and line.
-            FileNotFoundError: at once: some of the files in `tmp_dir` are missing; while reading: there are none, and
-                TensorFlow Datasets cannot download them.
+        Raises ValueError or FileNotFoundError at once if there is no such split, newstest2014.en may be of another
+        language pair or some files in `tmp_dir` are missing; while reading if text is bad or cannot be downloaded.
         """
         if split not in TFDS_SPLITS:
             raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
@@ -201,12 +198,8 @@ def _read_pair(source: Path, target: Path) -> Iterator[tuple[str, str]]:
     if ".sgm" not in source.suffixes:
         return text_files.read_parallel([source], [target])
     sources, targets = read_segments(source), read_segments(target)
-    if len(sources) != len(targets):
-        raise ValueError(
-            "A source file and its reference must have equally many segments. "
-            f"Received: {source} with {len(sources)} and {target} with {len(targets)}. "
-            "Check that both are from the same archive."
-        )
+    counts = {f"{source}": len(sources), f"{target}": len(targets)}
+    text_files.check_line_counts(counts, "Check that both are from the same archive.", unit="segments")
     return zip(sources, targets, strict=True)
 
 

@@ -46,6 +46,7 @@ class ParsingProblem(Problem):
     decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         find_linearisation(self.linearisation)
         if self.fragments < 0:
             raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
@@ -137,11 +138,6 @@ class WsjParsingSemi(WsjParsing):
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.extra_trees, str):
-            raise ValueError(f"extra_trees must be a tuple of file names. Received: {self.extra_trees!r}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, then the extra ones."""

@@ -32,7 +32,7 @@ def write_checkpoint(path: Path, variables: dict[str, np.ndarray]) -> Path:
 
 def hparams_of(saved: str) -> HParams:
     """Our HParams for tensor2tensor's, as a fixture has them."""
-    return convert_hparams(json.loads(str(saved))).hparams
+    return convert_hparams(json.loads(str(saved)))[0]
 
 
 def load(hparams: HParams, variables: dict[str, np.ndarray], target_space: int = TARGET_SPACE) -> Transformer:

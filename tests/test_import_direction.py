@@ -22,7 +22,6 @@ LIBRARY = {
     "types", "visualise", "vocabularies",
 }  # fmt: skip
 TEXT = {"files", "registry", "tokens", "trees", "vocabularies"}
-RECORDS = {"runs.run_folder", "runs.records"}  # a run directory's files
 
 # The standard library is open to all, and so are a package's own modules. Below t2tlite, the longest name that fits
 # a module counts.
@@ -47,12 +46,11 @@ RULES: dict[str, tuple[set[str] | None, set[str] | None]] = {
     "decoding":             ({"config", "data", "files", "registry", "tasks", "tokens", "types", "visualise",
                               "vocabularies"},                         ANYTHING),
     "decoding.beam_search": ({"tokens", "types"},                      {"keras"}),
-    "training":             (TEXT | RECORDS | {"config", "data", "machine", "tasks", "types"}, ANYTHING),
+    "training":             (TEXT | {"config", "data", "machine", "runs.run_folder", "tasks", "types"}, ANYTHING),
     "training.cost":        ({"config"},                               set()),
     "training.learning_rates": ({"types"},                             {"keras"}),
     "runs":                 (LIBRARY,                                  ANYTHING),
     "runs.run_folder":      (TEXT | {"config", "data.manifest"},       set()),
-    "runs.records":         (set(),                                    set()),
     "table3":               (LIBRARY | {"runs"},                       ANYTHING),
     "table3.rows":          ({"config", "registry"},                   set()),
     "tensor2tensor":        (LIBRARY | {"runs"},                       {"numpy", "tensorflow"}),
@@ -102,7 +100,6 @@ LIGHT = [
     "t2tlite.trees.restore",
     "t2tlite.metrics.bleu",
     "t2tlite.trees.evalb",
-    "t2tlite.metrics.compound_split",
     "t2tlite.visualise",
     "t2tlite.tensor2tensor.hparams",
     "t2tlite.hparams",

@@ -48,14 +48,11 @@ class Dataset:
 def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
     """Opens the complete data of a problem, after checking that every file has its full size.
 
-    Args:
-        data_dir: the --data_dir of t2t-datagen.
-        problem_name: the problem's name, with `_rev` or without; None for the only problem in `data_dir`.
-        command: the command that makes the data, for the message; by default t2t-datagen with these two flags.
+    `data_dir` is t2t-datagen's --data_dir. `problem_name` has `_rev` or not; None is for the only problem there.
+    `command` makes the data, for the message; by default it is t2t-datagen with these two flags.
 
-    Raises:
-        FileNotFoundError: there is no such data, or one of its files is missing.
-        ValueError: `data_dir` contains several problems and `problem_name` is None, or a file is damaged.
+    Raises FileNotFoundError if there is no such data or a file is missing, and ValueError if a file is damaged or
+    `data_dir` contains several problems and none is named.
     """
     data_dir = Path(data_dir)
     finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))

@@ -78,11 +78,8 @@ def generate(
     for any number of processes, interrupted or not. Training pairs that exceed the problem's `max_length` or
     `max_length_ratio` are dropped, and counted in the manifest.
 
-    Args:
-        problem: whether it is reversed does not change the files.
-        data_dir: the data directory.
-        tmp_dir: the folder of the problem's raw files.
-        num_processes: how many processes encode; by default one for each CPU core that this process may use.
+    Whether the problem is reversed does not change the files. Its raw files are in `tmp_dir`. By default, one process
+    encodes for each CPU core that this process may use.
 
     Raises:
         ValueError: bad text or options, or there is complete data made from something else. No file has changed then.
@@ -175,7 +172,10 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
     (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
     remove_temporary_files(folder)
     vocabularies = [folder / name for name in vocabulary_names(problem)]
-    if _read_unfinished(folder) != _unfinished(problem, text, vocabularies):
+    begun: dict[str, Any] | None = None
+    with contextlib.suppress(FileNotFoundError, ValueError):
+        begun = read_record(folder / UNFINISHED, dict[str, Any], f"Delete {folder}.")
+    if begun != _unfinished(problem, text, vocabularies):
         if problem.vocab_file:
             for given, path in zip(problem.vocab_file, vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
@@ -254,13 +254,6 @@ def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict
         "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
         "vocabulary_sha256": [file_sha256(path) for path in vocabularies if path.exists()],
     }
-
-
-def _read_unfinished(folder: Path) -> dict[str, Any] | None:
-    try:
-        return read_record(folder / UNFINISHED, dict[str, Any], f"Delete {folder}.")
-    except (FileNotFoundError, ValueError):
-        return None
 
 
 @contextlib.contextmanager

@@ -66,7 +66,7 @@ def check_vocabulary_options(problem: Problem) -> None:
     """Raises ValueError or FileNotFoundError if `vocab_type` or `vocab_file` is wrong or a vocabulary is damaged."""
     if problem.vocab_type not in ENDINGS:
         raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
-    if isinstance(problem.vocab_file, str) or len(problem.vocab_file) > 2:
+    if len(problem.vocab_file) > 2:
         raise ValueError(
             "vocab_file must be one vocabulary for source and target, or one for each. "
             f"Received: {problem.vocab_file!r}."

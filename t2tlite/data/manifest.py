@@ -153,6 +153,11 @@ class RunManifest(Manifest):
         return "+".join(dict.fromkeys(entry.sha256 for entry in self.vocabularies))
 
     @property
+    def data(self) -> tuple[str, str]:
+        """What identifies the data: the problem and its vocabularies."""
+        return self.name, self.vocabulary_sha256
+
+    @property
     def language_pair(self) -> tuple[str, str]:
         """The language codes of source and target."""
         pair = self.languages.source, self.languages.target
@@ -163,10 +168,6 @@ class RunManifest(Manifest):
         if name not in self.splits:
             raise ValueError(f"The split must be one of {', '.join(self.splits)}. Received: {name!r}.")
         return self.splits[name].reversed() if self.reverse else self.splits[name]
-
-    def same_vocabularies(self, other: RunManifest) -> bool:
-        """Whether source and target have the same vocabularies as in `other`, by content."""
-        return self.vocabulary_sha256 == other.vocabulary_sha256
 
 
 def read_manifest(folder: Path) -> Manifest:

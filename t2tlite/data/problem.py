@@ -27,9 +27,6 @@ class Problem:
 
     A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
     subclass that gives a field another default keeps its help text.
-
-    Attributes:
-        reverse: swap source and target, as the name's ending `_rev` asks. Both directions share one data directory.
     """
 
     vocab_size: int = option(32000, "Pieces in the vocabulary that source and target share.")
@@ -51,13 +48,19 @@ class Problem:
         0.0,
         "Drop training pairs one side of which has more than this many times the tokens of the other; 0 keeps all.",
     )
-    reverse: bool = False
+    reverse: bool = False  # swap source and target, as the name's ending `_rev` asks; both share one data directory
 
     task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see trees/linearise.py
     source_language: ClassVar[str] = ""  # ISO 639-1 code for manifest and report; "" if there is none
     target_language: ClassVar[str] = ""
     decode_defaults: ClassVar[dict[str, float]] = {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
     needed_flags: ClassVar[tuple[str, ...]] = ()  # without these t2t-datagen cannot make the data
+
+    def __post_init__(self) -> None:
+        for field in registry.option_fields(type(self)):
+            value = getattr(self, field.name)
+            if isinstance(field.default, tuple) and isinstance(value, str):
+                raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
 
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""
@@ -68,13 +71,9 @@ class Problem:
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (source, target) of a split, always the same pairs in the same order.
+        """Yields (source, target) of a split, always the same pairs in the same order, without line breaks.
 
-        Neither text holds a line break. Never reversed: the data directory holds one direction.
-
-        Args:
-            split: one of `splits()`.
-            tmp_dir: where raw files are or are downloaded to (--tmp_dir).
+        Never reversed: the data directory holds one direction. `tmp_dir` is where raw files are or are downloaded to.
 
         Raises:
             ValueError: bad input; the message names file and line.

@@ -32,15 +32,9 @@ def write_shard(
 ) -> None:
     """Writes one shard atomically. The same arguments give the same bytes.
 
-    Args:
-        path: the file to write.
-        sources, targets: the token ids of each source and target, without EOS, which is appended here.
-        vocab_size: ids are less than this; up to 65,536 they take 2 bytes each, beyond that 4.
-        texts: the texts of sources and targets, if the shard is to contain them.
-        notes: recorded in the schema's metadata; `read_notes` returns them.
-
-    Raises:
-        ValueError: the numbers of rows differ, or an id is out of range.
+    Sources and targets are token ids without EOS, which is appended here. They are less than `vocab_size`; up to 65,536
+    they take 2 bytes each, beyond that 4. `texts` are those of sources and targets, if the shard is to contain them;
+    `read_notes` returns `notes`. Raises ValueError if the numbers of rows differ or an id is out of range.
     """
     columns = {
         side: _id_column(rows, vocab_size, f"{side} of {path}")
@@ -70,9 +64,6 @@ class TokenStore:
 
         store.source_lengths                   # [3, 2], EOS (id 1) included
         store.sources(np.array([1, 0]), 4)     # [[8, 1, 0, 0], [5, 6, 1, 0]]
-
-    Attributes:
-        source_lengths, target_lengths: int32 [N], tokens of each source and target, EOS included.
     """
 
     def __init__(self, paths: Sequence[Path], reverse: bool = False):
@@ -89,7 +80,7 @@ class TokenStore:
         }
         self._first_rows = np.cumsum([0, *(shard.num_rows for shard in self._shards)])  # int64 [shards + 1]
         self._source_side, self._target_side = SIDES[::-1] if reverse else SIDES
-        self.source_lengths: np.ndarray = self._lengths(self._source_side)
+        self.source_lengths: np.ndarray = self._lengths(self._source_side)  # int32 [N], tokens, EOS included
         self.target_lengths: np.ndarray = self._lengths(self._target_side)
 
     def __len__(self) -> int:

@@ -17,14 +17,8 @@ R = TypeVar("R")
 def read_record(path: Path, kind: type[R], advice: str) -> R:
     """The record in a JSON file. Fields that `kind` does not have are ignored, so that newer files can be read.
 
-    Args:
-        path: the file.
-        kind: a dataclass, or a type of dict.
-        advice: what the user can do when the file is damaged, a sentence.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-        ValueError: the file is not JSON, or a field is missing or of the wrong type; the message names file and field.
+    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON or a field
+    is missing or of the wrong type; the message names file and field and ends with `advice`.
     """
     content = path.read_bytes()
     try:

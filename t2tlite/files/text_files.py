@@ -35,11 +35,8 @@ def check_file(path: str | Path) -> Path:
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their line ends ("\\n" or "\\r\\n").
 
-    A byte order mark at the start of the file is left out. A last line without a line end counts as a line.
-
-    Raises:
-        FileNotFoundError: at once: there is no such file.
-        ValueError: while reading: a line is not UTF-8 (the message names file and line), or gzip data is damaged.
+    A byte order mark at the start of the file is left out. A last line without a line end counts as a line. Raises
+    FileNotFoundError at once; while reading, ValueError for damaged gzip data, or naming a line that is not UTF-8.
     """
     return _lines(check_file(path))
 
@@ -47,10 +44,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
 def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str | Path]) -> Iterator[tuple[str, str]]:
     """Yields (source, target) line by line from pairs of files, one pair after the other.
 
-    Raises:
-        FileNotFoundError: at once: one of the files does not exist.
-        ValueError: at once: the numbers of files differ; while reading: one file of a pair has more lines than the
-            other (raised after the lines that both have), or as `read_lines` raises it.
+    Raises as `read_lines` does, and ValueError if the numbers of files differ, at once, or one file of a pair has more
+    lines than the other, after the lines that both have.
     """
     if len(source_paths) != len(target_paths):
         sources, targets = (", ".join(map(str, paths)) or "none" for paths in (source_paths, target_paths))
@@ -74,21 +69,19 @@ def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
         yield source, target
 
 
-def check_line_counts(counts: Mapping[str, int], advice: str) -> None:
+def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines") -> None:
     """Raises ValueError with `advice` unless files have equally many lines, and some. `counts`: name -> lines."""
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
-        raise ValueError(f"Files must have equally many lines, and not be empty. Received: {received}. {advice}")
+        raise ValueError(f"Files must have equally many {unit}, and not be empty. Received: {received}. {advice}")
 
 
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Writes lines to a file atomically, each followed by "\\n", and creates missing folders.
 
     A file whose name ends in `.gz` is compressed. What is not a regular file, such as /dev/stdout, is written directly.
-
-    Raises:
-        ValueError: a line contains a line break, which would shift all lines after it; no file is written then.
-        FileNotFoundError: `path` is a folder.
+    Raises FileNotFoundError if `path` is a folder. A line that contains a line break, which would shift all lines after
+    it, raises a ValueError; no file is written then.
     """
     path = Path(path)
     if path.is_dir():
@@ -113,7 +106,13 @@ def _lines(path: Path) -> Iterator[str]:
         try:
             text = line.decode("utf-8" if number > 1 else "utf-8-sig")  # which leaves out a byte order mark
         except UnicodeDecodeError as error:
-            raise _not_utf8(path, number, line, error) from None
+            if number == 1 and line.startswith(GZIP_MAGIC):
+                advice = "Let its name end in .gz."
+                raise ValueError(f"Text must be UTF-8. Received: {path}, which is gzip data. {advice}") from None
+            raise ValueError(
+                f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after "
+                f"{error.start} bytes of the line. Convert the file with iconv, or correct the line."
+            ) from None
         if text:  # empty only if the file is a byte order mark and nothing else
             yield text.removesuffix("\n").removesuffix("\r")
 
@@ -136,24 +135,12 @@ def _byte_lines(path: Path) -> Iterator[bytes]:
             ) from error
 
 
-def _not_utf8(path: Path, number: int, line: bytes, error: UnicodeDecodeError) -> ValueError:
-    if number == 1 and line.startswith(GZIP_MAGIC):
-        return ValueError(f"Text must be UTF-8. Received: {path}, which is gzip data. Let its name end in .gz.")
-    return ValueError(
-        f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after "
-        f"{error.start} bytes of the line. Convert the file with iconv, or correct the line."
-    )
-
-
 def _parallel(source_path: Path, target_path: Path) -> Iterator[tuple[str, str]]:
     sources, targets = _lines(source_path), _lines(target_path)
     for count, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
         if source is None or target is None:
             source_count = count + (source is not None) + sum(1 for _ in sources)
             target_count = count + (target is not None) + sum(1 for _ in targets)
-            raise ValueError(
-                "A source file and its target file must have equally many lines. "
-                f"Received: {source_path} with {source_count} lines and {target_path} with {target_count} lines. "
-                "Check that they belong together and that both are complete."
-            )
+            counts = {f"{source_path}": source_count, f"{target_path}": target_count}
+            check_line_counts(counts, "Check that they belong together and that both are complete.")  # raises
         yield source, target

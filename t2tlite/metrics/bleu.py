@@ -8,93 +8,82 @@ translations it differs from sacrebleu's by a few tenths, so compare it only wit
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+import re
 import string
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.bleu import BLEU, BLEUScore
 
-from t2tlite.metrics.compound_split import compound_split
+if TYPE_CHECKING:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer
 
 TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
 _ASCII_LOWERCASE = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)  # multi-bleu.perl lowercases bytes
+# Moses's scripts read bytes here, so a non-breaking space is not white space to them: hence re.ASCII.
+_HYPHEN = re.compile(r"(\S)-(\S)", re.ASCII)
+_LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
-@dataclasses.dataclass(frozen=True)
-class BleuScore:
-    """A BLEU score and how it was computed. `str(score)` is one line:
+class Bleu(NamedTuple):
+    """A BLEU score and how it was computed. `str(bleu)` is one line:
 
     BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 28.30 59.9/34.0/... (BP = 1.000 ratio = 1.026 ...)
     """
 
-    score: float  # from 0 to 100
-    precisions: tuple[float, ...]  # of 1-grams to 4-grams, in percent
-    brevity_penalty: float  # 1 if translations are at least as long as references
-    translation_length: int  # tokens of all lines
-    reference_length: int
-    name: str  # the kind of BLEU
+    result: BLEUScore  # sacrebleu's: `score` from 0 to 100, `precisions` of 1-grams to 4-grams in percent, ...
     signature: str  # in sacrebleu's notation
 
-    @property
-    def length_ratio(self) -> float:
-        """Tokens of translations / tokens of references; 0 if the references are all blank."""
-        return self.translation_length / self.reference_length if self.reference_length else 0.0
-
     def __str__(self) -> str:
-        precisions = "/".join(f"{p:.1f}" for p in self.precisions)
-        return (
-            f"{self.name}|{self.signature} = {self.score:.2f} {precisions} "
-            f"(BP = {self.brevity_penalty:.3f} ratio = {self.length_ratio:.3f} "
-            f"hyp_len = {self.translation_length} ref_len = {self.reference_length})"
-        )
+        return self.result.format(signature=self.signature)
 
 
 def corpus_bleu(
     translations: Sequence[str], references: Sequence[str], tokenize: str = "13a", lowercase: bool = False
-) -> BleuScore:
+) -> Bleu:
     """sacrebleu's BLEU of plain, detokenised text against one reference.
 
-    Args:
-        translations: plain text, one per line, in the order of `references`.
-        references: plain text.
-        tokenize: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's
-            t2t-bleu does; "zh"; "char"; or "none" for text that is already tokenised.
-        lowercase: compare without regard to case.
+    Translations and references are plain text, one per line, in the same order. `tokenize` is "13a", the standard;
+    "intl", which also splits at Unicode punctuation and symbols, as tensor2tensor's t2t-bleu does; "zh"; "char"; or
+    "none" for text that is already tokenised. `lowercase` compares without regard to case.
 
-    Raises:
-        ValueError: `tokenize` is none of the above, or as for `multi_bleu`.
+    Raises ValueError if `tokenize` is another value, and as `multi_bleu`.
     """
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
     return _score(BLEU(tokenize=tokenize, lowercase=lowercase), translations, references, "BLEU")
 
 
-def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> BleuScore:
+def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
     """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, case kept, no smoothing.
 
-    These are the steps of tensor2tensor's `get_ende_bleu.sh`. That script expects a reference that is already
-    normalised and tokenised; here both sides are plain text, one per line, and every step is applied to both.
+    These are the steps of tensor2tensor's `get_ende_bleu.sh`: Moses's replace-unicode-punctuation.perl and
+    tokenizer.perl, one substitution at hyphens, multi-bleu.perl. What each step here makes of one line:
 
-    Raises:
-        ValueError: as for `multi_bleu`.
+        A-B-C-D „Anführung“ ist gut.                                   as written
+        A-B-C-D „Anführung" ist gut.                                   replace_unicode_punctuation
+        A-B-C-D „ Anführung &quot; ist gut .                           moses_tokenize
+        A ##AT##-##AT## B-C ##AT##-##AT## D „ Anführung &quot; ...     split_hyphens
+
+    That script expects a reference that is already normalised and tokenised; here both sides are plain text, one per
+    line, and every step is applied to both. Raises ValueError as `multi_bleu`.
     """
-    return dataclasses.replace(
-        multi_bleu(list(map(compound_split, translations)), list(map(compound_split, references))),
-        name="compound-split BLEU, tokenised; compare only with the paper's scores",
-        signature="nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none",
-    )
+
+    def prepared(lines: Sequence[str]) -> list[str]:
+        return [split_hyphens(moses_tokenize(replace_unicode_punctuation(line))) for line in lines]
+
+    result = multi_bleu(prepared(translations), prepared(references)).result
+    result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
+    return Bleu(result, "nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none")
 
 
-def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase: bool = False) -> BleuScore:
+def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Bleu:
     """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it: no tokenisation, no smoothing.
 
-    Args:
-        translations: tokenised text, one per line, in the order of `references`.
-        references: text tokenised in the same way.
-        lowercase: lowercase A to Z on both sides first; other letters keep their case, as in `multi-bleu.perl -lc`.
-
-    Raises:
-        ValueError: there are no translations, or not as many as references.
+    Both sides are tokenised in the same way, one sentence per line. `lowercase` lowercases A to Z on both sides first;
+    other letters keep their case, as in `multi-bleu.perl -lc`. Raises ValueError if there are no translations, or not
+    as many as references.
     """
     if lowercase:
         translations = [line.translate(_ASCII_LOWERCASE) for line in translations]
@@ -107,7 +96,7 @@ def multi_bleu(translations: Sequence[str], references: Sequence[str], lowercase
 
 def _score(
     metric: BLEU, translations: Sequence[str], references: Sequence[str], name: str, signature: str = ""
-) -> BleuScore:
+) -> Bleu:
     """The score by a metric of sacrebleu; without a signature, it has sacrebleu's own."""
     if len(translations) != len(references):
         raise ValueError(
@@ -117,12 +106,35 @@ def _score(
     if not translations:
         raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")
     result = metric.corpus_score(translations, [references])
-    return BleuScore(
-        score=result.score,
-        precisions=tuple(result.precisions),
-        brevity_penalty=result.bp,
-        translation_length=result.sys_len,
-        reference_length=result.ref_len,
-        name=name,
-        signature=signature or str(metric.get_signature()),
-    )
+    result.name = name
+    return Bleu(result, signature or str(metric.get_signature()))
+
+
+def replace_unicode_punctuation(line: str) -> str:
+    """Typographic quotes (but „), the ellipsis, and full-width punctuation and digits in ASCII, exactly as in Moses."""
+    return _moses()[0].replace_unicode_punct(line)
+
+
+def moses_tokenize(line: str) -> str:
+    """Tokens separated by single spaces, with &, quotes, brackets and | escaped: Moses's `tokenizer.perl -l de`.
+
+    sacremoses keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where Moses always
+    separates the last period of a line; this is corrected here.
+    """
+    return _LAST_PERIOD.sub(" .", _moses()[1].tokenize(line, return_str=True))
+
+
+def split_hyphens(line: str) -> str:
+    """`A-B` becomes `A ##AT##-##AT## B`.
+
+    A character belongs to one match only, so that one-letter parts are split at every other hyphen (see
+    `compound_split_bleu`). The published scores were computed this way.
+    """
+    return _HYPHEN.sub(r"\1 ##AT##-##AT## \2", line)
+
+
+@functools.cache
+def _moses() -> tuple[MosesPunctNormalizer, MosesTokenizer]:
+    from sacremoses import MosesPunctNormalizer, MosesTokenizer  # slow to import, and few users need it
+
+    return MosesPunctNormalizer(), MosesTokenizer(lang="de")

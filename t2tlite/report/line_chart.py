@@ -32,22 +32,13 @@ STYLE = {
 
 
 def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
-    """Draws one line, or two, over training steps.
+    """Draws one line, or two, over training steps: `series`, name -> step -> value, which are in `unit`.
 
-    A line of few points shows them as dots; one of many is smoothed by means of equal stretches.
+    A line of few points shows them as dots; one of many is smoothed by means of equal stretches. Values that are not
+    finite are left out, and on a logarithmic scale (`log`) those that are not above 0.
 
-    Args:
-        title: above the chart.
-        unit: of the values; at the axis.
-        series: name -> step -> value; one or two. Values that are not finite are left out, and on a logarithmic scale
-            those that are not above 0.
-        log: whether the scale of the values is logarithmic.
-
-    Returns:
-        An `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw.
-
-    Raises:
-        ImportError: matplotlib is not installed.
+    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw. Raises
+    ImportError if matplotlib is not installed.
     """
     import matplotlib
     from matplotlib.figure import Figure

@@ -30,8 +30,7 @@ from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks
 from t2tlite.runs.decode import spread
 from t2tlite.runs.load import run_dataset
-from t2tlite.runs.records import DecodeRecord, Environment
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import DecodeRecord, Environment, RunFolder
 from t2tlite.tasks.catalogue import open_task
 
 T = TypeVar("T")
@@ -64,13 +63,8 @@ class Missing(list[str]):
 def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
     """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
 
-    Args:
-        run: the run directory.
-        data_dir: where the run's data is now; by default where it was in training.
-        base: the hparam set that the run's flags name, or None if it is not known.
-
-    Raises:
-        OSError: they cannot be written.
+    The run's data is in `data_dir`, by default where it was in training; `base` is the hparam set that the run's flags
+    name, or None if it is not known. Raises OSError if the files cannot be written.
     """
     missing = Missing()
     manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")

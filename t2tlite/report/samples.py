@@ -18,11 +18,8 @@ def sample_blocks(
 ) -> list[str]:
     """Some outputs, evenly spread over a split, as blocks of a document.
 
-    Args:
-        task: of the run.
-        outputs: the best for each sentence.
-        sources: the sentences; empty if they are not known.
-        references: the targets as the token store has them; empty if they are not known.
+    `outputs` has the best for each sentence, `references` the targets as the token store has them; sources and
+    references are empty if they are not known.
     """
     if task.outputs == "trees":
         blocks = []

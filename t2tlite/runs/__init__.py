@@ -1,1 +1,0 @@
-"""Run directories: what they hold, loading them, making them by training."""

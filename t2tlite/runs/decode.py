@@ -6,7 +6,6 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from tqdm import tqdm
 
@@ -14,26 +13,21 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.translator import Translator
 from t2tlite.files.text_files import write_lines
-from t2tlite.runs.records import DecodeRecord
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import DecodeRecord, RunFolder
 from t2tlite.tasks.task import Output
 
 EXAMPLES = 5  # of a split, in its report
 
 
-class DecodedText(NamedTuple):
-    """Decoded sentences."""
+def decode_text(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> tuple[list[str], str]:
+    """Decodes sentences, with a progress bar: the lines to write, and how fast it was and what was done to make them.
 
-    lines: list[str]  # as written to files
-    summary: str  # how fast decoding was, and what had to be done to make the outputs
-
-
-def decode_text(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> DecodedText:
-    """Decodes sentences, with a progress bar. For a sentence over the limit, a ValueError names its line."""
+    For a sentence over the limit, a ValueError names its line.
+    """
     started = time.monotonic()
     with _progress(sentences) as bar:
         n_best = model.decode(sentences, options, bar.update)
-    return DecodedText(_lines(n_best, options), _summary(model, n_best, options, time.monotonic() - started))
+    return _lines(n_best, options), _summary(model, n_best, options, time.monotonic() - started)
 
 
 def decode_split(

@@ -48,19 +48,18 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
 
     Raises FileNotFoundError if it is not there, and ValueError if it has another vocabulary.
     """
-    manifest, name = folder.manifest(), None
-    if manifest.imported_from is None:
-        name = manifest.name
-    elif data_dir is None:
-        names = ",".join(map(str, folder.vocabulary_paths()))
+    manifest = folder.manifest()
+    name = None if manifest.imported_from else manifest.name  # None: any data of its vocabulary
+    if name is None and data_dir is None:
+        names = ",".join(str(folder.path / entry.file) for entry in manifest.vocabulary_entries())
         raise FileNotFoundError(
             f"The run in {folder} was imported and has no data. Make some with its vocabulary, t2t-datagen "
             f"--vocab_file={names}, and name its folder with --data_dir."
-        )  # any data of its vocabulary
+        )
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run is now.") from error
-    if not dataset.manifest.same_vocabularies(manifest):
+    if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
         raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
     return dataset

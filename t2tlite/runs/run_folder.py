@@ -29,15 +29,80 @@ from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
 from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints
 from t2tlite.files.records import read_record, write_record
 from t2tlite.files.text_files import read_lines
-from t2tlite.runs.records import BestCheckpoint, CostFile, DecodeRecord, Environment, RunCost
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
+
+
+@dataclasses.dataclass(frozen=True)
+class Environment:
+    """What a run was trained with."""
+
+    t2tlite: str
+    tensorflow: str
+    keras: str
+    numpy: str
+    python: str
+    device: str
+    replicas: int
+
+
+@dataclasses.dataclass(frozen=True)
+class RunCost:
+    """What training up to a checkpoint has cost."""
+
+    step: int  # the checkpoint's
+    steps: int  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
+    seconds: float  # spent in the training loop, compilation and saving included, evaluation left out
+    device_seconds: float  # the same, times the number of devices
+    tokens: int  # source and target tokens trained on, padding left out
+    flops: float  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
+
+
+NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class CostFile(RunCost):
+    """cost.json: what the newest checkpoint cost, and what the older ones did that are still there."""
+
+    earlier: tuple[RunCost, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class BestCheckpoint:
+    """The best checkpoint by dev."""
+
+    step: int
+    metrics: dict[str, float]  # loss, perplexity, accuracy, and bleu or f1 where dev was decoded
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodeRecord:
+    """How a split was decoded, and its scores."""
+
+    split: str
+    step: int
+    checkpoint: str
+    sentences: int
+    scores: dict[str, int | float]  # percent, or where a whole number a count
+    signature: str
+    decode_hparams: dict[str, Any]
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        """The name of the record's files, without ending."""
+        return f"{self.split}.{self.step}"
 
 
 class RunFolder:
     """A run directory. What reads a file of it raises a ValueError if the file is damaged."""
 
     def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).expanduser()
+        self.path = path = Path(path).expanduser()
+        self.best_folder, self.averaged_folder = path / "best", path / "averaged"
+        self.attention_folder, self.result_file = path / "attention", path / "result.json"
+        self.report_files = path / "report.html", path / "report.md"
+        self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
         return str(self.path)
@@ -75,10 +140,6 @@ class RunFolder:
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
         """The vocabularies of source and target; FileNotFoundError if a file is missing."""
         return open_encoders(self.path, *self.manifest().vocabularies)
-
-    def vocabulary_paths(self) -> list[Path]:
-        """The vocabulary files: one, or the source's and the target's (unreversed)."""
-        return [self.path / entry.file for entry in self.manifest().vocabulary_entries()]
 
     def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
         """Writes everything that decoding needs but a checkpoint.
@@ -139,16 +200,6 @@ class RunFolder:
 
     # checkpoints
 
-    @property
-    def best_folder(self) -> Path:
-        """Where the best checkpoint by dev is."""
-        return self.path / "best"
-
-    @property
-    def averaged_folder(self) -> Path:
-        """Where the averaged checkpoint is."""
-        return self.path / "averaged"
-
     def checkpoints(self) -> list[str]:
         """The newest checkpoints of the run, oldest first."""
         return list_checkpoints(self.path)
@@ -202,25 +253,6 @@ class RunFolder:
                 f"{path} must have the {record.sentences:,} outputs of {record.name}.json. Received: {len(lines):,}."
             )
         return lines
-
-    @property
-    def attention_folder(self) -> Path:
-        """Where pages and pictures of attention go."""
-        return self.path / "attention"
-
-    @property
-    def report_files(self) -> tuple[Path, Path]:
-        """The report in HTML and in Markdown."""
-        return self.path / "report.html", self.path / "report.md"
-
-    @property
-    def result_file(self) -> Path:
-        """The result of a row of Table 3."""
-        return self.path / "result.json"
-
-    @property
-    def _hparams(self) -> Path:
-        return self.path / "hparams.json"
 
     def _optional(self, name: str, kind: type, advice: str) -> Any:
         try:

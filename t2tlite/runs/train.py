@@ -17,8 +17,7 @@ from t2tlite.decoding.translator import Translator
 from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.decode import spread
-from t2tlite.runs.records import Environment
-from t2tlite.runs.run_folder import RunFolder, run_of
+from t2tlite.runs.run_folder import Environment, RunFolder, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.cost import training_flops
 from t2tlite.training.evaluation import Evaluation
@@ -88,7 +87,7 @@ def _prepare(folder: RunFolder, dataset: Dataset, hparams: HParams) -> None:
     if folder.checkpoints():  # otherwise nothing was learned, and all may change
         _check_hparams(folder, hparams)
         old, new = folder.manifest(), dataset.manifest
-        if old.name != new.name or not old.same_vocabularies(new):
+        if old.data != new.data:
             raise ValueError(
                 f"{folder} holds a run of another problem or vocabulary: {old.name}. Received: {new.name}. Use another "
                 "--output_dir."
@@ -125,7 +124,7 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
 def _warm_start(path: str, dataset: Dataset) -> str:
     """The checkpoint to start from; reports where its run had another vocabulary."""
     run = run_of(path)
-    if run.has_manifest() and not run.manifest().same_vocabularies(dataset.manifest):
+    if run.has_manifest() and run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
         report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
     return find_checkpoint(RunFolder(path).path, path)
 

@@ -35,14 +35,6 @@ class Row:
         except ValueError as error:
             raise ValueError(f"Row {self.name} of Table 3 does not fit this base: {error}") from error
 
-    def fits(self, base: HParams) -> bool:
-        """Whether the row can be applied to this base."""
-        try:
-            self.apply(base)
-        except ValueError:
-            return False
-        return True
-
     @property
     def label(self) -> str:
         """The group as the paper writes it, "(A)"; empty for base and big, which are in none."""

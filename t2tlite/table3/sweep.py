@@ -26,8 +26,7 @@ from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.load import load
-from t2tlite.runs.records import NO_COST
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import NO_COST, RunFolder
 from t2tlite.runs.train import RunOptions, train_run
 from t2tlite.table3.rows import ROWS, Row
 from t2tlite.table3.table import Result, Table, has_matplotlib, markdown_table, read_result
@@ -58,9 +57,8 @@ class Sweep:
         A row whose loss is not finite, or that needs more memory than there is, is left out and reported at the end.
         The table, whose path is returned, shows all rows that fit the base, with all results obtained so far.
 
-        Raises:
-            ValueError: a folder holds a row of other hparams (before anything is trained), or rows failed (at the end).
-            Interrupted: SIGINT or SIGTERM came; a checkpoint is saved.
+        Raises ValueError if a folder holds a row of other hparams, before anything is trained, or at the end if rows
+        failed; and Interrupted, with a checkpoint saved, if SIGINT or SIGTERM came.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
@@ -136,23 +134,21 @@ class Sweep:
                 f"{run} holds a row of other hparams: {listed}. Use another --output_dir, or delete {run} to train it "
                 "anew."
             )
-        if result and (result.data, result.seed) != (self._data, seed):
+        if result and (result.data, result.seed) != (self.dataset.manifest.data, seed):
             raise ValueError(
                 f"{run} must hold a result of {self.dataset.name} with this vocabulary and seed {seed}. Received: one "
                 f"of {result.problem}, seed {result.seed}. Use another --output_dir."
             )
         return result is not None
 
-    @property
-    def _data(self) -> tuple[str, str]:
-        """What identifies the data: the problem and its vocabularies."""
-        return self.dataset.name, self.dataset.manifest.vocabulary_sha256
-
     def table(self) -> Table:
         """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
         table: dict[Row, list[Result]] = {}
-        for row in (row for row in ROWS if row.fits(self.base)):
-            wanted = self._data, row.apply(self.base)
+        for row in ROWS:
+            try:
+                wanted = self.dataset.manifest.data, row.apply(self.base)
+            except ValueError:  # it does not fit the base
+                continue
             runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
             found = [result for run in runs if (result := read_result(RunFolder(run)))]
             same = [result for result in found if (result.data, result.hparams) == wanted]
@@ -229,15 +225,9 @@ def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
     """Raises ValueError where learned positions do not reach dev's longest pair: known before hours of work."""
     dev = dataset.manifest.split("dev")
-    longest = max(dev.longest_source, dev.longest_target)
     for row in rows:
-        hparams = row.apply(base)
-        if longest > (hparams.max_positions or longest):
-            raise ValueError(
-                f"Row {row.name} has learned positions, so max_length must be at least {longest} tokens, dev's longest "
-                f"sentence. Received: max_length={hparams.max_length}. Raise it for all rows, "
-                f"--hparams=max_length={longest}, or leave this row out of --rows."
-            )
+        whose = f"dev's longest sentence (row {row.name}; --rows can leave it out)"
+        row.apply(base).check_positions(max(dev.longest_source, dev.longest_target), whose)
 
 
 def cost_of(hparams: HParams, dataset: Dataset) -> Cost:

@@ -7,8 +7,7 @@ from typing import Any
 
 from t2tlite.registry import did_you_mean
 from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.task import Task
-from t2tlite.tasks.translation import TranslationTask
+from t2tlite.tasks.task import Task, TranslationTask
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (TranslationTask, ParsingTask)}
 

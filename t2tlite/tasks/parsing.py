@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
-from t2tlite.tasks.translation import TranslationTask
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.restore import tree_word

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from t2tlite.metrics.bleu import corpus_bleu
+
 
 class Hypothesis(NamedTuple):
     """A hypothesis of beam search as text; of a translation model, a translation."""
@@ -103,3 +105,16 @@ class Task:
     def parser(self, problem: str) -> Task:
         """This task, if it makes trees; otherwise raises a ValueError whose message names the problem."""
         raise ValueError(f"Only a model of a parsing problem parses. Received: one of {problem}. Use translate.")
+
+
+class TranslationTask(Task):
+    """Translation: a decoded sequence is the translation, and the metric is sacrebleu's BLEU."""
+
+    name = "translation"
+    outputs = "translations"
+    labels = ("source", "translation", "reference")
+
+    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
+        """BLEU, cased, with sacrebleu's standard tokenisation 13a."""
+        bleu = corpus_bleu(sequences, references)
+        return Score("BLEU", {"BLEU": bleu.result.score}, bleu.signature)

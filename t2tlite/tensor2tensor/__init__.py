@@ -1,1 +1,0 @@
-"""Import of models that tensor2tensor trained."""

@@ -17,7 +17,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 
@@ -93,13 +93,6 @@ NOTED: dict[str, tuple[Any, str]] = {
 _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-class Converted(NamedTuple):
-    """The hparams of a model, and a line for the user on each difference in training."""
-
-    hparams: HParams
-    notes: list[str]
-
-
 def read_hparams(path: Path) -> dict[str, Any]:
     """The content of an hparams.json of tensor2tensor. Raises FileNotFoundError, or ValueError for another content."""
     if not path.is_file():
@@ -116,16 +109,15 @@ def read_hparams(path: Path) -> dict[str, Any]:
     return values
 
 
-def convert_hparams(theirs: Mapping[str, Any]) -> Converted:
+def convert_hparams(theirs: Mapping[str, Any]) -> tuple[HParams, list[str]]:
     """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
 
-    A missing hparam has transformer_base's value; unknown ones are ignored. With vocabularies of different sizes some
-    versions of tensor2tensor use shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint
-    shows it.
+    With it comes a line for the user on each difference in training. A missing hparam has transformer_base's value;
+    unknown ones are ignored. With vocabularies of different sizes some versions of tensor2tensor use
+    shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint shows it.
 
-    Raises:
-        ValueError: t2tlite does not support the model, or a value is missing, of the wrong type or out of range. The
-            message has a line for each reason.
+    If t2tlite does not support the model, or a value is missing, of the wrong type or out of range, raises a ValueError
+    whose message has a line for each reason.
     """
     reasons: list[str] = []
     model = _model(theirs, reasons)
@@ -146,7 +138,7 @@ def convert_hparams(theirs: Mapping[str, Any]) -> Converted:
     for name, (usual, remark) in NOTED.items():
         if (value := theirs.get(name, usual)) != usual:
             notes.append(f"{name}={value}: {remark}")
-    return Converted(hparams, notes)
+    return hparams, notes
 
 
 def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:

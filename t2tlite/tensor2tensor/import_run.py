@@ -61,11 +61,8 @@ def import_run(
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
 
-    Args:
-        given: the checkpoints and the files that belong to them.
-        folder: the run directory.
-        command: the command line, recorded in flags.txt.
-        progress: wraps the sequence of checkpoints, for instance in a tqdm bar.
+    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
+    a tqdm bar.
 
     Raises:
         ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.
@@ -109,7 +106,14 @@ def import_run(
     saved = []
     for path in progress(paths):
         load_variables(model, _read(path), target_space or 0)
-        saved.append(_save(model, folder, step_of(path)))
+        step = step_of(path)
+        try:
+            saved.append(save_weights(model, folder.path, step))
+        except tf.errors.OpError as error:
+            raise OSError(
+                f"{CHECKPOINT_PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some "
+                "space and run the same command again: it resumes."
+            ) from error
     return Imported(saved, model.count_params(), target_space, notes)
 
 
@@ -257,13 +261,3 @@ def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
             f"A run has one checkpoint of a step. Received: {folder}, whose {CHECKPOINT_PREFIX}-{step} has other "
             f"weights. Use another --output_dir, or delete {path}.* first."
         )
-
-
-def _save(model: Transformer, folder: RunFolder, step: int) -> str:
-    try:
-        return save_weights(model, folder.path, step)
-    except tf.errors.OpError as error:
-        raise OSError(
-            f"{CHECKPOINT_PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some space "
-            "and run the same command again: it resumes."
-        ) from error

@@ -30,16 +30,11 @@ Place = tuple[Any, list[str]]  # a variable of ours, and the names of tensor2ten
 
 
 def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
-    """Gives a built Transformer the weights of a tensor2tensor model.
+    """Gives a built Transformer, with the converted hparams of a tensor2tensor model, that model's weights.
 
-    Args:
-        model: with the hparams of that model, converted by `tensor2tensor.hparams`.
-        variables: of the checkpoint, by name.
-        target_space: the row of the target space embedding that the model was trained with.
-
-    Raises:
-        ValueError: some variables are missing, of another shape or without a place in the model (all of them are
-            listed), or the target space embedding has no such row.
+    `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding that the
+    model was trained with. Raises ValueError if there is no such row, or if variables are missing, of another shape or
+    without a place in the model (all of them are listed).
     """
     places = list(_places(model, variables))
     unfit: list[str] = []

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import keras
 import numpy as np
 import tensorflow as tf
+from keras.optimizers import Optimizer
 
 from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, step_of
-from t2tlite.runs.records import BestCheckpoint
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.types import Seq2SeqModel, Variable
 
 
@@ -27,12 +26,7 @@ class Checkpoints:
     """
 
     def __init__(
-        self,
-        run: RunFolder,
-        model: Seq2SeqModel,
-        optimizer: keras.optimizers.Optimizer,
-        keep: int,
-        scratch: Path | None = None,
+        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int, scratch: Path | None = None
     ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)

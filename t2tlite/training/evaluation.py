@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -39,50 +39,39 @@ class Evaluation:
         return math.exp(min(self.loss, 700.0))
 
 
-class Evaluator:
-    """Evaluates a model on one split, again and again.
+def make_evaluation(
+    strategy: tf.distribute.Strategy, model: Seq2SeqModel, store: TokenStore, hparams: HParams, max_batches: int = 0
+) -> Callable[[], Evaluation]:
+    """A function that evaluates the model, with the weights it then has, on one split.
 
     Every pair of `store` counts, however long: ValueError if the model has no positions for the longest. Batches are of
     the sizes in `hparams`, and at most `max_batches` of them; 0 means the whole split.
     """
+    longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
+    hparams.check_positions(longest, "a pair to evaluate")
+    plan = BatchPlan(
+        store.source_lengths,
+        store.target_lengths,
+        batch_tokens=hparams.batch_size * strategy.num_replicas_in_sync,
+        max_length=longest,
+        smallest=hparams.min_length_bucket,
+        step=hparams.length_bucket_step,
+    )
+    batches = min(max_batches or plan.num_batches, plan.num_batches)
 
-    def __init__(
-        self,
-        strategy: tf.distribute.Strategy,
-        model: Seq2SeqModel,
-        store: TokenStore,
-        hparams: HParams,
-        max_batches: int = 0,
-    ) -> None:
-        longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
-        hparams.check_positions(longest, "a pair to evaluate")
-        self._strategy = strategy
-        self._store = store
-        self._plan = BatchPlan(
-            store.source_lengths,
-            store.target_lengths,
-            batch_tokens=hparams.batch_size * strategy.num_replicas_in_sync,
-            max_length=longest,
-            smallest=hparams.min_length_bucket,
-            step=hparams.length_bucket_step,
-        )
-        self._batches = min(max_batches or self._plan.num_batches, self._plan.num_batches)
+    def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        inputs, targets = part.inputs[0], part.targets[0]
+        logits = model(inputs, targets)
+        return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
 
-        def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:
-            inputs, targets = part.inputs[0], part.targets[0]
-            logits = model(inputs, targets)
-            return *smoothed_cross_entropy(logits, targets, 0.0), correct_tokens(logits, targets)
+    @tf.function(reduce_retracing=True, autograph=False)
+    def step(iterator: Iterator[Part]) -> list[Tensor]:
+        sums = strategy.run(replica_step, args=(next(iterator),))
+        return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
 
-        @tf.function(reduce_retracing=True, autograph=False)
-        def step(iterator: Iterator[Part]) -> list[Tensor]:
-            sums = strategy.run(replica_step, args=(next(iterator),))
-            return [strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in sums]
-
-        self._step = step
-
-    def evaluate(self) -> Evaluation:
-        """Evaluates the model as it is now."""
-        iterator = iter(distribute(self._strategy, self._store, self._plan, 0, self._batches))
-        sums = np.sum([[float(value) for value in self._step(iterator)] for _ in range(self._batches)], axis=0)
-        loss, tokens, correct = sums
+    def evaluate() -> Evaluation:
+        iterator = iter(distribute(strategy, store, plan, 0, batches))
+        loss, tokens, correct = np.sum([[float(value) for value in step(iterator)] for _ in range(batches)], axis=0)
         return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
+
+    return evaluate

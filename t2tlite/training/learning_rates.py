@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import keras
 from keras import ops
 
@@ -9,6 +11,7 @@ from t2tlite.types import Config, Tensor
 
 
 @keras.saving.register_keras_serializable("t2tlite")
+@dataclasses.dataclass(frozen=True)
 class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """constant * d_model^-0.5 * min(step^-0.5, step * warmup_steps^-1.5), d_model being `hidden_size`.
 
@@ -16,11 +19,10 @@ class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
     and has rate 0.
     """
 
-    def __init__(self, hidden_size: int, warmup_steps: int, constant: float = 1.0, first_step: int = 1) -> None:
-        self.hidden_size = hidden_size
-        self.warmup_steps = warmup_steps
-        self.constant = constant
-        self.first_step = first_step
+    hidden_size: int
+    warmup_steps: int
+    constant: float = 1.0
+    first_step: int = 1
 
     def __call__(self, step: Tensor) -> Tensor:
         """The rate of the update that follows `step` completed ones."""
@@ -29,9 +31,4 @@ class PaperSchedule(keras.optimizers.schedules.LearningRateSchedule):
         return self.constant * self.hidden_size**-0.5 * rate
 
     def get_config(self) -> Config:
-        return {
-            "hidden_size": self.hidden_size,
-            "warmup_steps": self.warmup_steps,
-            "constant": self.constant,
-            "first_step": self.first_step,
-        }
+        return dataclasses.asdict(self)

@@ -17,11 +17,10 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs.records import BestCheckpoint
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, restore_weights
-from t2tlite.training.evaluation import Evaluation, Evaluator
+from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import Progress, report
 from t2tlite.training.run_cost import CostMeter
@@ -97,7 +96,7 @@ class _Loop:
             restore_weights(model, job.warm_start)
             report(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
-        self.evaluator = Evaluator(strategy, model, job.dev_store, hparams, config.eval_steps)
+        self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
         self.train_step = make_train_step(strategy, model, self.optimizer, hparams)
         best, every = self.checkpoints.best, config.local_eval_frequency
         self.worse_evals = (self.step - best.step) // every if every and best else 0  # those before a restart
@@ -107,7 +106,7 @@ class _Loop:
         config = self.config
         if done := self._nothing_to_train():
             report(f"Nothing to train: {done}")
-            return self.evaluator.evaluate()
+            return self.evaluate()
         evaluation = None
         self.started = self.saved_at = time.monotonic()
         meter_run = None if self.scratch else self.job.run
@@ -127,14 +126,14 @@ class _Loop:
                     raise Interrupted(self.step, caught[0])
                 if self._is_evaluation_step():
                     self._save()
-                    evaluation = self._evaluate()
+                    evaluation = self._evaluate_and_keep()
                     if self._stops_early():
                         worse = f"{self.worse_evals} evaluations without a better one"
                         report(f"Stopping early at step {self.step:,}: {worse}.")
                         break
                 elif time.monotonic() - self.saved_at > config.save_checkpoints_secs:
                     self._save()
-        return evaluation if evaluation is not None else self.evaluator.evaluate()
+        return evaluation if evaluation is not None else self.evaluate()
 
     def _save(self) -> None:
         """Saves a checkpoint; its cost comes first, so that no checkpoint is without one."""
@@ -143,9 +142,9 @@ class _Loop:
         self.checkpoints.save(self.step)
         self.saved_at = time.monotonic()
 
-    def _evaluate(self) -> Evaluation:
+    def _evaluate_and_keep(self) -> Evaluation:
         """Evaluates on dev, keeps the checkpoint if it is the best so far, and shows both."""
-        evaluation = self.evaluator.evaluate()
+        evaluation = self.evaluate()
         score = None if self.hooks.score is None else self.hooks.score()
         better = self._keep_if_best(evaluation, score)
         if self.hooks.samples and not self.scratch and time.monotonic() - self.started > SAMPLES_AFTER_SECONDS:

@@ -38,6 +38,11 @@ Bracket = tuple[str, int, int]  # label, first word, one past the last word
 
 QUOTE_MARKS = frozenset({"'", '"', "/"})  # the words that EVALB's QUOTE_LABEL is about
 
+TABLE_HEAD = """\
+  Sent.                        Matched  Bracket   Cross        Correct Tag
+ ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy"""
+TABLE_RULE = "=" * 76
+
 
 @dataclass(frozen=True)
 class SentenceScore:
@@ -103,10 +108,8 @@ def evalb(
 ) -> tuple[ParsingScore, ParsingScore]:
     """Scores predicted trees against gold trees: all sentences, and those of up to `parameters.cutoff_length` words.
 
-    Args:
-        gold: one tree per sentence. An outermost bracket without a label is scored like any other; name it TOP.
-        predicted: as many, in the same order (otherwise ValueError); None for a sentence without a parse.
-        parameters: which brackets and words are compared.
+    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so name it TOP.
+    `predicted` has as many, in the same order (otherwise ValueError); None is a sentence without a parse.
     """
     if len(gold) != len(predicted):
         raise ValueError(
@@ -170,6 +173,23 @@ def total_counts(scores: Sequence[SentenceScore]) -> SentenceScore:
     """The counts of all sentences together."""
     names = ("length", "matched", "gold", "predicted", "crossing", "words", "correct_tags")
     return SentenceScore(**{name: sum(getattr(s, name) for s in scores) for name in names})
+
+
+def format_table(scores: Sequence[SentenceScore]) -> str:
+    """EVALB's table: a line for each sentence, and their sums, in its columns and with its spelling."""
+    lines = [
+        f"{i:4d}  {s.length:3d}    {s.status}  {s.recall:6.2f} {s.precision:6.2f}   {s.matched:3d}    {s.gold:3d}  "
+        f"{s.predicted:3d}    {s.crossing:3d}   {s.words:4d}  {s.correct_tags:4d}   {s.tagging_accuracy:6.2f}"
+        for i, s in enumerate(scores, start=1)
+    ]
+    total, sums = total_counts(scores), ""
+    if total.gold and total.predicted:  # without brackets EVALB leaves this part out
+        sums = (
+            f"                {total.recall:6.2f} {total.precision:6.2f} {total.matched:6d} {total.gold:5d} "
+            f"{total.predicted:5d}  {total.crossing:5d}"
+        )
+    sums += f"  {total.words:5d} {total.correct_tags:5d}   {total.tagging_accuracy:6.2f}"
+    return "\n".join([TABLE_HEAD, TABLE_RULE, *lines, TABLE_RULE, sums])
 
 
 def read_parses(path: str | Path) -> Iterator[Tree]:

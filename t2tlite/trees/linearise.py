@@ -51,10 +51,8 @@ class Linearisation:
     def read(self, sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
         """The tree that a sequence stands for, over exactly the given words, under TOP; see `restore` for the rules.
 
-        Args:
-            sequence: as decoded; it may be any text.
-            words: of the sentence; at least one, each without white space (otherwise ValueError).
-            fit_tags: correct the tags of punctuation; False for the sequences of gold trees.
+        The sequence may be any text. There is at least one word, none with white space (otherwise ValueError).
+        `fit_tags` corrects the tags of punctuation; it is False for the sequences of gold trees.
         """
         events, malformed = self._events(sequence)
         return restore(events, words, malformed, fit_tags, self.has_words)

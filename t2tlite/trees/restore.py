@@ -76,13 +76,10 @@ def restore(
     For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
     `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
 
-    Args:
-        events: the brackets and tags, in any order.
-        words: the sentence, at least one word, none with white space (otherwise ValueError). Round brackets in words
-            become -LRB- and -RRB-, as in treebanks.
-        malformed: the number of malformed tokens in the sequence.
-        fit_tags: False keeps all tags as they are, for the sequences of gold trees.
-        lexical: the tags other than punctuation are the words themselves, to which all of the above then applies.
+    The events may come in any order; `malformed` is the number of malformed tokens in the sequence. There is at least
+    one word, none with white space (otherwise ValueError); round brackets in words become -LRB- and -RRB-, as in
+    treebanks. `fit_tags=False` keeps all tags as they are, for the sequences of gold trees. In a `lexical` sequence the
+    tags other than punctuation are the words themselves, to which all of the above then applies.
     """
     words = [tree_word(word) for word in words]
     if not words:

@@ -100,10 +100,8 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
     Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay as they are. Lines between trees that start with
     `*x*`, the headers of some Penn Treebank files, are skipped. A file is gzip if its name ends in `.gz`.
 
-    Raises:
-        FileNotFoundError: at once, if there is no such file.
-        ValueError: while reading, with file and line: the text is not UTF-8, has a NUL or no tree, a bracket is
-            unmatched, empty or inside a tree without a label, a word is outside brackets or without a tag of its own.
+    Raises FileNotFoundError at once; while reading, ValueError with file and line if the text is not UTF-8, has a NUL
+    or no tree, a bracket is unmatched, empty or inside a tree without a label, a word is outside brackets or untagged.
     """
     return _parse(text_files.read_lines(path), str(Path(path)))
 

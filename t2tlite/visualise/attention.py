@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import html
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -81,9 +82,10 @@ class Attention:
         return f"{words}-{digest}"
 
     def _repr_html_(self) -> str:
-        from t2tlite.visualise.attention_page import notebook_frame
+        from t2tlite.visualise.attention_page import page
 
-        return notebook_frame(self)
+        content = html.escape(page(self))  # in a frame, so that its style and the notebook's stay apart
+        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" style="width:100%;height:760px;border:0"></iframe>'
 
 
 class Layer(NamedTuple):
@@ -91,17 +93,14 @@ class Layer(NamedTuple):
 
     kind: str
     title: str
+    note: str  # what it shows
     weights: np.ndarray  # [H, queries, keys]
     queries: list[str]
     keys: list[str]
 
-    def positions(self, word: str) -> list[int]:
-        """The queries that are pieces of a word, as `word_positions` finds them."""
-        return word_positions(self.queries, word)
-
 
 def select(
-    attention: Attention, kinds: Sequence[str], layers: Sequence[int] | None = None, heads: Sequence[int] | None = None
+    attention: Attention, kinds: Sequence[str], layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> tuple[list[Layer], list[int]]:
     """What to show: each kind in each of the layers, and the heads.
 
@@ -111,7 +110,7 @@ def select(
     check_kinds(kinds)
     found = []
     for kind in kinds:
-        weights = attention.layers(kind)
+        weights, queries, keys = attention.layers(kind), attention.queries(kind), attention.keys(kind)
         for layer in layers or [default_layer(attention, kind)]:
             if not 1 <= layer <= len(weights):
                 raise ValueError(
@@ -119,9 +118,9 @@ def select(
                     f"Received: {layer}, for the kind {kind}. Choose another layer, or other kinds."
                 )
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
-            found.append(Layer(kind, title, weights[layer - 1], attention.queries(kind), attention.keys(kind)))
+            found.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
     count = len(found[0].weights)
-    for head in heads or []:
+    for head in heads or ():
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
     return found, list(heads or range(1, count + 1))
@@ -143,15 +142,9 @@ def default_layer(attention: Attention, kind: str) -> int:
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
     """The positions of a word's pieces, counted from 0; of its first occurrence if there are several.
 
-    Whole words are found first, then parts of words, so that `cat` is not found in `concatenate cat`. A single piece
-    can be given as it is, such as `</s>`.
-
-    Args:
-        pieces: of a sentence, with `▁` for spaces and `<0x0A>` for bytes.
-        word: text without leading or trailing spaces, one word or several.
-
-    Raises:
-        ValueError: the sentence does not hold it.
+    Pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found first, then parts
+    of words, so that `cat` is not found in `concatenate cat`. A single piece can be given as it is, such as `</s>`.
+    Raises ValueError if the sentence does not hold it.
     """
     texts = [_piece_bytes(piece) for piece in pieces]
     owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import html
 import importlib.resources
 import json
 import math
@@ -21,21 +20,12 @@ SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
 def page(
-    attention: Attention,
-    kinds: Sequence[str] = KINDS,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
+    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> str:
     """A page on which kind, layer and heads can be chosen, and the weights of one word seen by pointing at it.
 
-    Args:
-        attention: what to show.
-        kinds: of attention, the first of which the page opens with.
-        layers: counted from 1; by default all. The page opens with the last but one.
-        heads: counted from 1; by default all.
-
-    Raises:
-        ValueError: as `select`, or there are more weights than a browser can take.
+    It opens with the first of the kinds, and with the last layer but one. Layers and heads count from 1, by default
+    all. Raises ValueError as `select` does, or if there are more weights than a browser can take.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
@@ -56,15 +46,7 @@ def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
     write_text(Path(path), page(attention, **chosen))
 
 
-def notebook_frame(attention: Attention) -> str:
-    """The page in a frame of its own, so that its style and the notebook's stay apart."""
-    content = html.escape(page(attention))
-    return f'<iframe srcdoc="{content}" sandbox="allow-scripts" style="width:100%;height:760px;border:0"></iframe>'
-
-
-def _kind_data(
-    attention: Attention, kind: str, layers: Sequence[int] | None, heads: Sequence[int] | None
-) -> dict[str, Any]:
+def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
     """What the page's script is given of a kind of attention."""
     count = len(attention.layers(kind))
     numbers = list(layers or range(1, count + 1))

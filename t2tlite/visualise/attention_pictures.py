@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import functools
-import io
 import math
 import re
 import textwrap
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.visualise.attention import KINDS, NOTES, SPACE, Attention, Layer, kinds_with, printable, select
+from t2tlite.visualise.attention import KINDS, SPACE, Attention, Layer, kinds_with, printable, select, word_positions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,10 +37,7 @@ FAINTEST = 0.01  # weights below it get no line
 
 
 def heat_maps(
-    attention: Attention,
-    kinds: Sequence[str] = KINDS,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
+    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
@@ -60,7 +56,7 @@ def heat_maps(
     y = 0.75
     for row, top, height in zip(rows, tops, heights, strict=True):
         sheet.text(0.2, y + 0.15, row.title, fontsize=11, fontweight="bold", color=INK)
-        sheet.wrapped(0.2, y + 0.36, NOTES[row.kind])
+        sheet.wrapped(0.2, y + 0.36, row.note)
         for column, head in enumerate(heads):
             axes = sheet.axes(left + column * panel, y + top, len(row.keys) * cell, height)
             image = _heat_map(axes, row, head, points)
@@ -78,26 +74,16 @@ def heat_maps(
 
 
 def word_lines(
-    attention: Attention,
-    word: str,
-    kinds: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
-    heads: Sequence[int] | None = None,
+    attention: Attention, word: str, kinds: Sequence[str] = (), layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> Figure:
     """Lines from a word to what it attends to, a colour for each head, as in the paper's Figures 3 to 5.
 
-    Args:
-        attention: what to draw.
-        word: a word of the source (encoder) or of the target (decoder, cross), or a part of one; its first occurrence.
-        kinds: of attention; by default those whose queries hold the word.
-        layers, heads: as in `select`.
-
-    Raises:
-        ValueError: as `heat_maps`, or the sentence does not hold the word.
-        ImportError: matplotlib is not installed.
+    `word` is a word of the source (encoder) or of the target (decoder, cross), or a part of one; its first occurrence
+    counts. The kinds are by default those whose queries hold it; layers and heads as in `select`. Raises as
+    `heat_maps`, and ValueError if the sentence does not hold the word.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
-    positions = [column.positions(word) for column in columns]
+    positions = [word_positions(column.queries, word) for column in columns]
     between = 2.2 + 0.06 * len(heads) + 0.12  # lines and bars
     lefts = [_width(column.queries, 9.5) for column in columns]
     rights = [_width(column.keys, 9.5) for column in columns]
@@ -129,20 +115,16 @@ def save_picture(figure: Figure, path: str | Path) -> str:
 
     In an SVG, words are text: whoever opens it sees them in fonts of their own, in any script. In a PNG they are drawn
     with the fonts of this machine. Raises ValueError for another ending, and OSError if the file cannot be written.
-
-    Returns:
-        Characters that no font here has, which a PNG shows as boxes; empty for an SVG.
+    Returns the characters that no font here has, which a PNG shows as boxes; none for an SVG.
     """
     ending = picture_ending(path)
     import matplotlib
 
-    content = io.BytesIO()
-    with matplotlib.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        figure.savefig(content, format=ending, dpi=DOTS_PER_INCH, facecolor="white")
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path) as file:
-        file.write(content.getvalue())
+    style = matplotlib.rc_context({"svg.fonttype": "none"})
+    with atomic_file(path) as file, style, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, facecolor="white")
     missing = {chr(int(found[1])) for w in caught if (found := re.match(r"Glyph (\d+) ", str(w.message)))}
     return "" if ending == "svg" else "".join(sorted(missing))
 

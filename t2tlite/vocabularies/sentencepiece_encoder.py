@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -95,39 +94,34 @@ def train_sentencepiece(
     BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the 256 bytes from id 3 on. Each
     digit is a piece of its own. Text is not normalised, and spaces are kept as they are.
 
-    Args:
-        sentences: plain text, read once.
-        vocab_size: exactly this many ids, 259 of them for special tokens and bytes.
-        path: the model file, written atomically.
-        symbols: strings without spaces, each of which is one piece wherever a word begins with it.
+    The sentences are read once. There are exactly `vocab_size` ids, 259 of them for special tokens and bytes. Each of
+    `symbols`, strings without spaces, is one piece wherever a word begins with it.
 
     Raises ValueError if `vocab_size` is too large or too small for the text (the message names the limit), there is no
     text, or a sentence contains a lone surrogate.
     """
-    model = io.BytesIO()
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=_parts(sentences),
-            model_writer=model,
-            model_type="bpe",
-            vocab_size=vocab_size,
-            pad_id=PAD,
-            eos_id=EOS,
-            unk_id=UNKNOWN,
-            bos_id=-1,
-            byte_fallback=True,
-            user_defined_symbols=[SPACE + symbol for symbol in symbols],
-            split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
-            character_coverage=CHARACTER_COVERAGE,
-            normalization_rule_name="identity",
-            remove_extra_whitespaces=False,
-            num_threads=1,
-            minloglevel=2,
-        )
+        with atomic_file(path) as file:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=_parts(sentences),
+                model_writer=file,
+                model_type="bpe",
+                vocab_size=vocab_size,
+                pad_id=PAD,
+                eos_id=EOS,
+                unk_id=UNKNOWN,
+                bos_id=-1,
+                byte_fallback=True,
+                user_defined_symbols=[SPACE + symbol for symbol in symbols],
+                split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
+                character_coverage=CHARACTER_COVERAGE,
+                normalization_rule_name="identity",
+                remove_extra_whitespaces=False,
+                num_threads=1,
+                minloglevel=2,
+            )
     except RuntimeError as error:
         raise _training_error(str(error), vocab_size, len(symbols)) from error
-    with atomic_file(path) as file:
-        file.write(model.getvalue())
 
 
 def _parts(sentences: Iterable[str]) -> Iterator[str]:

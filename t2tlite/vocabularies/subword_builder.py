@@ -25,11 +25,9 @@ LARGEST_MIN_COUNT = 1000
 def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path) -> None:
     """Learns a vocabulary of about `target_size` subtokens from `sentences` and writes it to `path`.
 
-    Args:
-        sentences: plain text, read once. tensor2tensor's problems strip each line first.
-        target_size: the requested number of ids. The vocabulary is within 1 % of it if a minimum count between 1 and
-            1,000 leads to such a size; otherwise it is the nearest that the search finds. Small text gives fewer.
-        path: the vocabulary file, written atomically.
+    The sentences are read once; tensor2tensor's problems strip each first. The vocabulary is within 1 % of the target
+    if a minimum count between 1 and 1,000 leads to such a size; otherwise it is the nearest that the search finds.
+    Small text gives fewer.
 
     Raises ValueError if there is no text, `target_size` is less than the special tokens and the text's characters need,
     or a sentence contains a lone surrogate.

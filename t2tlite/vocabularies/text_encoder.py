@@ -25,18 +25,15 @@ class TextEncoder(Protocol):
 
         Raises ValueError if a text contains a lone surrogate, or a character that a damaged vocabulary cannot encode.
         """
-        ...
 
     def decode(self, ids: Iterable[int]) -> str:
         """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as models output them.
 
         Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """
-        ...
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """How the vocabulary writes each id, EOS and padding included. Raises ValueError if an id is out of range."""
-        ...
 
     def encode(self, text: str) -> list[int]:
         """`encode_batch` of one text."""

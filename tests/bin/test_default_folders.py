@@ -86,4 +86,4 @@ def test_data_is_made_in_data(empty, made, capsys):
 def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsys):
     assert t2t_trainer.main([*argv, "--hparams_set=transformer_tiny"]) == 1
     assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
-    assert flags.run_command("", t2t_datagen.FLAGS, lambda args: None, shlex.split(command)) == 0  # it has these flags
+    assert flags.Command("", t2t_datagen.main.names, lambda args: None)(shlex.split(command)) == 0  # it has these flags

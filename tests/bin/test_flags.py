@@ -14,7 +14,7 @@ from t2tlite.bin import flags, t2t_bleu, t2t_datagen
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
 
-NAMES = ("problem", *flags.PROBLEM_OPTIONS, "generate_data", "hparams")
+NAMES = ("problem", flags.PROBLEM_OPTIONS, "generate_data", "hparams")
 
 
 def nothing(args: flags.Args) -> None:
@@ -36,7 +36,7 @@ def parsed():
 
     def parse(*argv: str) -> flags.Args:
         kept: list[flags.Args] = []
-        assert flags.run_command("Doc.", NAMES, kept.append, argv) == 0
+        assert flags.Command("Doc.", NAMES, kept.append)(argv) == 0
         return kept[0]
 
     return parse
@@ -98,7 +98,7 @@ def test_a_bad_command_line(capsys, argv, messages):
     def run(args: flags.Args) -> None:
         raise RuntimeError("a command with a bad command line must not run")
 
-    assert flags.run_command("Doc.", NAMES, run, argv) == 1
+    assert flags.Command("Doc.", NAMES, run)(argv) == 1
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("t2tlite: ")
@@ -111,7 +111,7 @@ def test_a_bad_command_line(capsys, argv, messages):
     "error", [ValueError("Too long."), FileNotFoundError("Too long."), flags.CommandError("Too long.")]
 )
 def test_a_mistake_is_one_line(capsys, error):
-    assert flags.run_command("Doc.", NAMES, failing(error), []) == 1
+    assert flags.Command("Doc.", NAMES, failing(error))([]) == 1
     assert capsys.readouterr() == ("", "t2tlite: Too long.\n")
 
 
@@ -119,32 +119,32 @@ def test_the_operating_system_names_the_file(capsys, tmp_path):
     def run(args: flags.Args) -> None:
         (tmp_path / "absent.txt").read_text()
 
-    assert flags.run_command("Doc.", NAMES, run, []) == 1
+    assert flags.Command("Doc.", NAMES, run)([]) == 1
     assert "absent.txt" in capsys.readouterr().err
 
 
 def test_an_error_of_ours_keeps_its_traceback():
     with pytest.raises(KeyError, match="ours"):
-        flags.run_command("Doc.", NAMES, failing(KeyError("ours")), [])
+        flags.Command("Doc.", NAMES, failing(KeyError("ours")))([])
 
 
 def test_interrupted(capsys):
-    assert flags.run_command("Doc.", NAMES, failing(KeyboardInterrupt()), []) == 130
+    assert flags.Command("Doc.", NAMES, failing(KeyboardInterrupt()))([]) == 130
     assert capsys.readouterr() == ("", "t2tlite: Interrupted.\n")
 
 
 def test_messages_name_the_program(capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["/usr/bin/t2t-datagen", "--problem=p"])
-    assert flags.run_command("Doc.", NAMES, failing(ValueError("Bad.")), None) == 1
+    assert flags.Command("Doc.", NAMES, failing(ValueError("Bad.")))(None) == 1
     assert capsys.readouterr().err == "t2t-datagen: Bad.\n"
     monkeypatch.setattr(sys, "argv", ["t2t-datagen", "--problem=p", "rest"])
-    assert flags.run_command("Doc.", NAMES, nothing) == 1
+    assert flags.Command("Doc.", NAMES, nothing)() == 1
     assert "Received: 'rest'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("flag", ["--help", "-h", "-help", "--helpfull", "-?"])
 def test_help(capsys, flag):
-    assert flags.run_command("What it does.\n", NAMES, failing(ValueError("must not run")), ["--problem=p", flag]) == 0
+    assert flags.Command("What it does.\n", NAMES, failing(ValueError("must not run")))(["--problem=p", flag]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert out.startswith("What it does.\n\nFlags:\n")
@@ -153,11 +153,11 @@ def test_help(capsys, flag):
 
 
 def test_help_of_every_flag():
-    names = (*flags.DEFINITIONS, *flags.PROBLEM_OPTIONS)
+    names = (*flags.DEFINITIONS, flags.PROBLEM_OPTIONS)
     text = flags.help_text("Doc.", names)
     lines = text.splitlines()
     assert all(len(line) <= 100 for line in lines)
-    for name, (kind, default, _) in flags.definitions(names).items():
+    for name, (_, kind, default) in flags.definitions(names).items():
         shown = f"  --[no]{name}" if kind is bool else f"  --{name}"
         assert lines.count(shown) == 1
         if kind is bool:
@@ -181,13 +181,13 @@ def test_flags_are_tensor2tensors():
 def test_the_training_loops_flags(capsys):
     """Every field of LoopConfig is a flag with the field's default, and fills that field."""
     kept: list[flags.Args] = []
-    assert flags.run_command("Doc.", flags.LOOP, kept.append, []) == 0
+    assert flags.Command("Doc.", flags.LOOP, kept.append)([]) == 0
     assert flags.loop_config(kept[0], train_steps=7) == LoopConfig(train_steps=7)
     given = {name: number for number, name in enumerate(flags.LOOP, start=1)}
-    assert flags.run_command("Doc.", flags.LOOP, kept.append, [f"--{name}={v}" for name, v in given.items()]) == 0
+    assert flags.Command("Doc.", flags.LOOP, kept.append)([f"--{name}={v}" for name, v in given.items()]) == 0
     assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
     assert flags.DEFINITIONS["keep_checkpoint_max"] == (
-        int, 20, "Checkpoints kept, the newest; the best by dev is kept in addition."
+        "Checkpoints kept, the newest; the best by dev is kept in addition.", int, 20
     )  # fmt: skip
 
 
@@ -239,10 +239,10 @@ def test_options_of_other_problems(monkeypatch):
 
     found = flags.problem_flags()
     share = "Pieces in the vocabulary that source and target share. (default: the problem's)"
-    assert found["vocab_size"] == (int, None, share)
-    assert found["words"] == (list, None, "first, second: Words.")
+    assert found["vocab_size"] == (share, int, None)
+    assert found["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"
-    assert found["shuffled"] == (bool, None, explained)
+    assert found["shuffled"] == (explained, bool, None)
     assert "nothing" not in found
     assert "reverse" not in found
 
@@ -261,12 +261,12 @@ def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
         "class CountingUp(Problem):\n"
         "    highest: int = option(9, 'The last number.')\n"
     )
-    names = ("problem", *flags.PROBLEM_OPTIONS, "t2t_usr_dir")
+    names = ("problem", flags.PROBLEM_OPTIONS, "t2t_usr_dir")
     kept: list[flags.Args] = []
-    assert flags.run_command("Doc.", names, kept.append, ["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    assert flags.Command("Doc.", names, kept.append)(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
     assert kept[0].options == {"highest": 5}
     assert registry.problem("counting_up", **kept[0].options).highest == 5
-    assert flags.run_command("Doc.", names, kept.append, ["--help", "--t2t_usr_dir", str(package)]) == 0
+    assert flags.Command("Doc.", names, kept.append)(["--help", "--t2t_usr_dir", str(package)]) == 0
     assert "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out
 
 
@@ -279,7 +279,7 @@ def named():
 
     def folder(*argv: str) -> str:
         kept: list[flags.Args] = []
-        assert flags.run_command("Doc.", ("problem", "hparams_set", "output_dir"), kept.append, argv) == 0
+        assert flags.Command("Doc.", ("problem", "hparams_set", "output_dir"), kept.append)(argv) == 0
         return str(flags.run_folder(kept[0]))
 
     return folder
@@ -301,7 +301,7 @@ def test_words_and_what_is_recorded(parsed):
     assert flags.words(args) == ["--problem=p", "--vocab_size=0", "--train_source=a,b"]
     kept: list[flags.Args] = []
     argv = ["--seeds=1", "--n=6"]
-    assert flags.run_command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append, argv) == 0
+    assert flags.Command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append)(argv) == 0
     assert flags.words(kept[0]) == ["--n=6"]  # the others have their defaults
     assert flags.recorded("t2t-x", kept[0]) == "t2t-x\n--seeds=1\n--n=6\n--random_seed=1\n"
 
@@ -309,7 +309,7 @@ def test_words_and_what_is_recorded(parsed):
 def test_require():
     kept: list[flags.Args] = []
     argv = ["--problem=p", "--n=0"]
-    assert flags.run_command("Doc.", ("problem", "n", "hparams", "t2t_vocab"), kept.append, argv) == 0
+    assert flags.Command("Doc.", ("problem", "n", "hparams", "t2t_vocab"), kept.append)(argv) == 0
     args = kept[0]
     flags.require(args, "problem", "n")
     with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help says what for\.$"):
@@ -325,13 +325,13 @@ def test_verbosity(capsys, monkeypatch):
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "3")  # so that it is as before afterwards
     names = ("problem", "verbosity")
     try:
-        assert flags.run_command("Doc.", names, nothing, ["--verbosity=loud"]) == 1
+        assert flags.Command("Doc.", names, nothing)(["--verbosity=loud"]) == 1
         message = "--verbosity must be one of debug, info, warning, error. Received: 'loud'."
         assert message in capsys.readouterr().err
-        assert flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=error"]) == 1
+        assert flags.Command("Doc.", names, failing(ValueError("Bad.")))(["--verbosity=error"]) == 1
         assert tf.get_logger().level == 40  # logging.ERROR
         with pytest.raises(ValueError, match="Bad"):  # the traceback, for whoever debugs
-            flags.run_command("Doc.", names, failing(ValueError("Bad.")), ["--verbosity=debug"])
+            flags.Command("Doc.", names, failing(ValueError("Bad.")))(["--verbosity=debug"])
         assert tf.get_logger().level == 10
     finally:
         tf.get_logger().setLevel(level)
@@ -357,7 +357,7 @@ def test_as_a_process_of_its_own(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(t2t_datagen.__doc__.strip())
-    for name in flags.definitions(t2t_datagen.FLAGS):
+    for name in flags.definitions(t2t_datagen.main.names):
         assert f"{name}\n" in done.stdout
 
 

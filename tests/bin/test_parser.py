@@ -17,7 +17,7 @@ import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.problems import grammar
-from t2tlite.runs.records import BestCheckpoint
+from t2tlite.runs.run_folder import BestCheckpoint
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import _Loop
@@ -56,7 +56,7 @@ def generated(linearisation, train_size):
 def short_sentences():
     """Sentences of at most 7 words, 30 each in dev and test: quickly learned and decoded."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("MAX_WORDS", 7), ("DEV_SIZE", 30), ("TEST_SIZE", 30)):
+        for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 30)):
             patch.setattr(grammar, name, value)
         yield
 

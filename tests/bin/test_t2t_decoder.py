@@ -279,7 +279,7 @@ def test_terminal_shows_nothing_of_tensorflow(made, tmp_path):
 def test_help_names_every_flag_and_needs_no_tensorflow():
     code = "import sys; from t2tlite.bin.t2t_decoder import main; main(['--help']); print('tensorflow' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for name, flag in flags.definitions(t2t_decoder.FLAGS).items():
+    for name, flag in flags.definitions(t2t_decoder.main.names).items():
         assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
         assert flag.help[:40] in shown
     assert shown.endswith("False\n")

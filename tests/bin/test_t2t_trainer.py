@@ -314,7 +314,7 @@ def test_reversed_problem_uses_the_same_data(made, tmp_path, capsys):
 def test_help_names_every_flag_and_needs_no_tensorflow():
     code = "import sys; from t2tlite.bin.t2t_trainer import main; main(['--help']); print('tensorflow' in sys.modules)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for name, flag in flags.definitions(t2t_trainer.FLAGS).items():
+    for name, flag in flags.definitions(t2t_trainer.main.names).items():
         assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
         assert flag.help[:40] in shown
     assert shown.endswith("False\n")

@@ -73,8 +73,7 @@ def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
 
 @pytest.mark.parametrize("linearisation", WRITTEN)
 def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
-    monkeypatch.setattr(grammar, "DEV_SIZE", 20)
-    monkeypatch.setattr(grammar, "TEST_SIZE", 20)
+    monkeypatch.setattr(grammar, "HELD_OUT_SIZE", 20)
     command = ["--problem=grammar_parsing", "--train_size=400", "--vocab_size=420", f"--linearisation={linearisation}"]
     assert datagen(tmp_path, *command) == 0
     dataset = open_dataset(tmp_path, "grammar_parsing")

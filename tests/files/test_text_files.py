@@ -167,7 +167,7 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
     target = _write(tmp_path / "x.de", *["t"] * target_count)
     good = _write(tmp_path / "good", "g")
     pairs = text_files.read_parallel([good, source], [good, target])
-    message = rf"Received: .*x\.en with {source_count} lines and .*x\.de with {target_count} lines"
+    message = rf"Received: .*x\.en with {source_count}, .*x\.de with {target_count}\."
     read: list[tuple[str, str]] = []
     with pytest.raises(ValueError, match=message):
         read.extend(pairs)

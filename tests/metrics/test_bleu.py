@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.metrics.bleu import BleuScore, compound_split_bleu, corpus_bleu, multi_bleu
-from t2tlite.metrics.compound_split import moses_tokenize, replace_unicode_punctuation, split_hyphens
+from t2tlite.metrics.bleu import (
+    Bleu,
+    compound_split_bleu,
+    corpus_bleu,
+    moses_tokenize,
+    multi_bleu,
+    replace_unicode_punctuation,
+    split_hyphens,
+)
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [
@@ -45,12 +52,13 @@ def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
     return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
 
 
-def perl_line(score: BleuScore) -> str:
+def perl_line(bleu: Bleu) -> str:
     """The score as multi-bleu.perl prints it, so that every figure in the line is compared."""
+    score = bleu.result
     precisions = "/".join(f"{p:.1f}" for p in score.precisions)
     return (
-        f"BLEU = {score.score:.2f}, {precisions} (BP={score.brevity_penalty:.3f}, ratio={score.length_ratio:.3f}, "
-        f"hyp_len={score.translation_length}, ref_len={score.reference_length})"
+        f"BLEU = {score.score:.2f}, {precisions} (BP={score.bp:.3f}, ratio={score.ratio:.3f}, "
+        f"hyp_len={score.sys_len}, ref_len={score.ref_len})"
     )
 
 
@@ -59,7 +67,7 @@ def perl_line(score: BleuScore) -> str:
 def test_corpus_bleu_is_sacrebleus(bleu_dir, name, tokenize):
     translations, references, expected = load(bleu_dir, name)
     score = corpus_bleu(translations, references, tokenize=tokenize)
-    assert score.score == pytest.approx(expected[f"sacrebleu {tokenize}"], abs=1e-9)
+    assert score.result.score == pytest.approx(expected[f"sacrebleu {tokenize}"], abs=1e-9)
     assert re.fullmatch(rf"nrefs:1\|case:mixed\|eff:no\|tok:{tokenize}\|smooth:exp\|version:[\d.]+", score.signature)
 
 
@@ -68,7 +76,7 @@ def test_intl_is_what_tensor2tensor_reports(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     for lowercase, key in ((False, "t2t bleu_wrapper cased"), (True, "t2t bleu_wrapper uncased")):
         score = corpus_bleu(translations, references, tokenize="intl", lowercase=lowercase)
-        assert score.score == pytest.approx(expected[key], abs=1e-5)  # tensor2tensor computes in float32
+        assert score.result.score == pytest.approx(expected[key], abs=1e-5)  # tensor2tensor computes in float32
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -161,14 +169,14 @@ def test_split_hyphens_reads_only_ascii_white_space():
 
 
 def test_compound_split_normalises_both_sides():
-    assert compound_split_bleu(["Er sagte „ja“ zu ihr."], ['Er sagte „ja" zu ihr.']).score == pytest.approx(100)
-    assert compound_split_bleu(['Er sagte „ja" zu ihr.'], ["Er sagte „ja“ zu ihr."]).score == pytest.approx(100)
+    assert compound_split_bleu(["Er sagte „ja“ zu ihr."], ['Er sagte „ja" zu ihr.']).result.score == pytest.approx(100)
+    assert compound_split_bleu(['Er sagte „ja" zu ihr.'], ["Er sagte „ja“ zu ihr."]).result.score == pytest.approx(100)
 
 
 def test_score_as_text():
     score = corpus_bleu(["the cat sat on the mat"] * 2, ["the cat sat on the mat", "the cat sat on the mat today"])
     # Worked out by hand: every n-gram of the 12 tokens matches, and BP = exp(1 - 13/12).
-    assert score.precisions == (100, 100, 100, 100)
+    assert score.result.precisions == [100, 100, 100, 100]
     assert f"{score}" == (
         f"BLEU|{score.signature} = 92.00 100.0/100.0/100.0/100.0 (BP = 0.920 ratio = 0.923 hyp_len = 12 ref_len = 13)"
     )
@@ -176,9 +184,9 @@ def test_score_as_text():
 
 @pytest.mark.parametrize("function", [corpus_bleu, compound_split_bleu, multi_bleu])
 def test_nothing_in_common_and_blank_lines_score_zero(function):
-    assert function(["a b c d e"], ["v w x y z"]).score == 0
-    assert function([""], ["v w x y z"]).score == 0
-    assert function([""], [""]).length_ratio == 0
+    assert function(["a b c d e"], ["v w x y z"]).result.score == 0
+    assert function([""], ["v w x y z"]).result.score == 0
+    assert function([""], [""]).result.ratio == 0
 
 
 @pytest.mark.parametrize("function", [corpus_bleu, compound_split_bleu, multi_bleu])

@@ -134,7 +134,7 @@ def test_semi_without_extra_trees(own_trees):
     problem = registry.problem("wsj_parsing_semi")
     with pytest.raises(ValueError, match=r"needs --extra_trees=FILE,\.\.\. Received: none\..*or use wsj_parsing\."):
         next(problem.pairs("train", own_trees))
-    with pytest.raises(ValueError, match=r"extra_trees must be a tuple of file names\. Received: 'a\.trees'\."):
+    with pytest.raises(ValueError, match=r"extra_trees must be a tuple\. Received: 'a\.trees'\."):
         registry.problem("wsj_parsing_semi", extra_trees="a.trees")
 
 

@@ -185,10 +185,10 @@ def test_newstest2014_of_two_language_pairs_in_one_folder(tmp_path: Path) -> Non
 def test_files_of_unequal_length(tmp_path: Path) -> None:
     unpack(tmp_path, "de")
     write(tmp_path / "commoncrawl.de-en.de", "a\nb\nc\n")
-    with pytest.raises(ValueError, match=r"commoncrawl\.de-en\.en with 2 lines and .*de-en\.de with 3 lines"):
+    with pytest.raises(ValueError, match=r"commoncrawl\.de-en\.en with 2, .*de-en\.de with 3\."):
         list(WmtEnde().pairs("train", tmp_path))
     write(tmp_path / "test-full/newstest2014-deen-ref.de.sgm", sgm("ref", "a"))
-    with pytest.raises(ValueError, match=r"deen-src\.en\.sgm with 2 and .*deen-ref\.de\.sgm with 1\."):
+    with pytest.raises(ValueError, match=r"deen-src\.en\.sgm with 2, .*deen-ref\.de\.sgm with 1\."):
         list(WmtEnde().pairs("test", tmp_path))
 
 

@@ -8,7 +8,7 @@ from t2tlite.report.document import Drawings
 from t2tlite.report.samples import sample_blocks
 from t2tlite.runs.decode import spread
 from t2tlite.tasks.parsing import ParsingTask
-from t2tlite.tasks.translation import TranslationTask
+from t2tlite.tasks.task import TranslationTask
 from t2tlite.trees.linearise import TAGS
 from t2tlite.trees.tree import parse_tree
 

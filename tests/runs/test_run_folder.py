@@ -7,8 +7,7 @@ import json
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.runs.records import BestCheckpoint, DecodeRecord, Environment, RunCost
-from t2tlite.runs.run_folder import RunFolder, run_of
+from t2tlite.runs.run_folder import BestCheckpoint, DecodeRecord, Environment, RunCost, RunFolder, run_of
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
 DECODED = DecodeRecord("dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, "sig", {"beam_size": 4}, 1.5)

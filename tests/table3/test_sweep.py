@@ -119,7 +119,7 @@ def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
 
 @pytest.mark.slow
 def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
-    for name, value in (("MAX_WORDS", 7), ("DEV_SIZE", 8), ("TEST_SIZE", 8)):
+    for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 8)):
         monkeypatch.setattr(grammar, name, value)
     dataset = generate(GrammarParsing(train_size=200, vocab_size=1000), tmp_path / "data", num_processes=1).dataset
     base = dataclasses.replace(BASE, shared_embedding_and_softmax_weights=True)

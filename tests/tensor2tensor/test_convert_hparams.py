@@ -220,7 +220,7 @@ def test_other_names_of_adam(optimizer):
     ],
 )  # fmt: skip
 def test_converted(changes, expected):
-    assert converted(**changes) == (dataclasses.replace(converted().hparams, **expected), [])
+    assert converted(**changes) == (dataclasses.replace(converted()[0], **expected), [])
 
 
 DEFAULT_RATE = {
@@ -291,12 +291,12 @@ DEFAULT_RATE = {
     ],
 )  # fmt: skip
 def test_noted(changes, note, expected):
-    assert converted(**changes) == (dataclasses.replace(converted().hparams, **expected), [note])
+    assert converted(**changes) == (dataclasses.replace(converted()[0], **expected), [note])
 
 
 def test_adam_with_weight_decay_keeps_its_learning_rate():
     hparams, notes = converted(optimizer="adam_w", weight_decay=0.01)
-    assert hparams == converted().hparams
+    assert hparams == converted()[0]
     assert notes == ["weight_decay=0.01: t2tlite has no weight decay."]
 
 

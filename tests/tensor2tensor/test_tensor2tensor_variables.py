@@ -103,7 +103,7 @@ def test_two_vocabularies_of_one_size_share_a_table(tmp_path):
 def small():
     """hparams, variables, and a model that they fit."""
     hparams, variables = small_model()
-    return hparams, variables, load(convert_hparams(hparams).hparams, variables)
+    return hparams, variables, load(convert_hparams(hparams)[0], variables)
 
 
 @pytest.mark.parametrize("rows", [[41], [1, 9, 2, 4, 1, 1, 3, 7, 1, 2, 5, 1, 4], [1] * 41])
@@ -218,7 +218,7 @@ def test_variables_that_do_not_fit(small, case):
 
 def test_all_that_does_not_fit_is_listed(small):
     hparams, variables, _ = small
-    model = build_transformer(convert_hparams(hparams | POST_NORM).hparams, 41, 41)
+    model = build_transformer(convert_hparams(hparams | POST_NORM)[0], 41, 41)
     norms = sum("layer_norm" in name for name in variables)
     with pytest.raises(ValueError, match=r"layer_postprocess/") as raised:
         load_variables(model, variables)

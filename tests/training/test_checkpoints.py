@@ -12,8 +12,7 @@ import tensorflow as tf
 
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints, step_of
-from t2tlite.runs.records import BestCheckpoint
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights
 
 

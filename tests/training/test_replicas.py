@@ -16,7 +16,7 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
 from t2tlite.data.token_store import TokenStore, write_shard
 from t2tlite.models.transformer import build_transformer
-from t2tlite.training.evaluation import Evaluation, Evaluator
+from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 VOCAB, STEPS, GLOBAL_TOKENS = 20, 4, 96
@@ -64,11 +64,9 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
     step = make_train_step(strategy, model, optimizer, hparams)
     batches = iter(distribute(strategy, store, plan, 0, STEPS))
     results = [step(batches) for _ in range(STEPS)]
-    evaluator = Evaluator(strategy, model, store, hparams)
+    evaluate = make_evaluation(strategy, model, store, hparams)
     assert optimizer.iterations.numpy() == STEPS
-    return Run(
-        [float(r.loss) for r in results], [float(r.tokens) for r in results], model.get_weights(), evaluator.evaluate
-    )
+    return Run([float(r.loss) for r in results], [float(r.tokens) for r in results], model.get_weights(), evaluate)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import Part, load_part
 from t2tlite.data.token_store import TokenStore, write_shard
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.training.evaluation import Evaluator
+from t2tlite.training.evaluation import make_evaluation
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 # A micro-batches, R rows, S source length, T target length
@@ -159,7 +159,7 @@ def evaluated(store):
 def test_evaluation_equals_numpys(store, evaluated):
     model, tokens = evaluated
     log_probs, hits = (np.concatenate(values) for values in zip(*tokens, strict=True))
-    evaluation = Evaluator(tf.distribute.get_strategy(), model, store, HPARAMS).evaluate()
+    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, HPARAMS)()
     assert evaluation.tokens == len(log_probs) == store.target_lengths.sum()
     assert evaluation.loss == pytest.approx(-log_probs.mean(), rel=1e-5)
     assert evaluation.accuracy == pytest.approx(hits.mean(), rel=1e-6)
@@ -170,17 +170,17 @@ def test_evaluation_equals_numpys(store, evaluated):
 def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
     model, tokens = evaluated
     hparams = dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
-    evaluation = Evaluator(tf.distribute.get_strategy(), model, store, hparams).evaluate()
+    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, hparams)()
     assert evaluation.tokens == store.target_lengths.sum()
     assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
 
 
 def test_evaluation_of_some_batches(store, evaluated):
-    evaluation = Evaluator(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2).evaluate()
+    evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2)()
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 
 
 def test_learned_positions_must_reach_the_longest_pair(store):
     hparams = dataclasses.replace(HPARAMS, pos="emb", max_length=8)
     with pytest.raises(ValueError, match=r"reach max_length tokens. Received: max_length=8.* has 12. Raise max_length"):
-        Evaluator(tf.distribute.get_strategy(), None, store, hparams)
+        make_evaluation(tf.distribute.get_strategy(), None, store, hparams)

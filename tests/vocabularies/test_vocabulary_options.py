@@ -128,7 +128,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
             ValueError,
             r"vocab_type must be one of sentencepiece, subwords\. Received: 'words'\.",
         ),
-        ({"vocab_file": "one.model"}, ValueError, r"vocab_file must be one vocabulary for source and target, or one"),
+        ({"vocab_file": "one.model"}, ValueError, r"vocab_file must be a tuple\. Received: 'one\.model'"),
         ({"vocab_file": ("a", "b", "c")}, ValueError, r"or one for each\. Received: \('a', 'b', 'c'\)\."),
         ({"vocab_file": ("gone.model",)}, FileNotFoundError, r"The vocabulary must be a file\. Received: gone\.model"),
         ({"vocab_file": ("vocab.txt",)}, ValueError, r"must end in \.model .* or \.subwords .* Received: vocab\.txt\."),
@@ -170,11 +170,11 @@ def run_manifest(source: str, target: str | None = None, reverse: bool = False) 
 def test_same_vocabularies():
     """By content; a manifest without a target's vocabulary has the source's for both."""
     shared, both = run_manifest("a"), run_manifest("a", "b")
-    assert shared.same_vocabularies(run_manifest("a", reverse=True))
-    assert shared.same_vocabularies(run_manifest("a", "a"))
-    assert not shared.same_vocabularies(both)
-    assert both.same_vocabularies(run_manifest("a", "b"))
-    assert not both.same_vocabularies(run_manifest("a", "b", reverse=True))
-    assert both.same_vocabularies(run_manifest("b", "a", reverse=True))
+    assert shared.vocabulary_sha256 == run_manifest("a", reverse=True).vocabulary_sha256
+    assert shared.vocabulary_sha256 == run_manifest("a", "a").vocabulary_sha256
+    assert shared.vocabulary_sha256 != both.vocabulary_sha256
+    assert both.vocabulary_sha256 == run_manifest("a", "b").vocabulary_sha256
+    assert both.vocabulary_sha256 != run_manifest("a", "b", reverse=True).vocabulary_sha256
+    assert both.vocabulary_sha256 == run_manifest("b", "a", reverse=True).vocabulary_sha256
     assert both.vocabulary_sha256 == "a+b"
     assert shared.vocabulary_sha256 == "a"
