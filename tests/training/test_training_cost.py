@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiny_run import tiny_run
 
 from t2tlite.data.token_store import TokenStore
 from t2tlite.runs.records import RunCost
@@ -16,11 +15,6 @@ from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import run_cost
 from t2tlite.training.cost import forward_flops
 from t2tlite.training.run_cost import CostMeter, cost_line, device_tflops
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
 
 
 @pytest.fixture
