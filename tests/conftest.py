@@ -1,10 +1,14 @@
-"""What every test finds: four logical CPU devices, TensorFlow without its start-up messages, the fixture files."""
+"""What every test finds: four logical CPU devices, a quiet TensorFlow, a trained run, the fixture files."""
 
 from __future__ import annotations
 
+import functools
 import os
+import shutil
 import signal
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,6 +18,11 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # processes that share the machine's co
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 with quiet_stderr():
     import tensorflow as tf
+
+if TYPE_CHECKING:
+    from tiny_run import TinyRun
+
+    from t2tlite.decoding.translator import Translator
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
 
@@ -34,6 +43,34 @@ WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the
 def cpu_devices() -> list[str]:
     """Names of four logical CPU devices, for tests that run several replicas: ["CPU:0", ..., "CPU:3"]."""
     return [f"CPU:{i}" for i in range(NUM_DEVICES)]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
+    """The run of tiny_run.py, trained when first asked for: some five seconds. Read only."""
+    from tiny_run import tiny_run
+
+    return tiny_run(tmp_path_factory)
+
+
+@pytest.fixture
+def copy(made, tmp_path: Path) -> Path:
+    """A copy of that run."""
+    return Path(shutil.copytree(made.run, tmp_path / "copy"))
+
+
+@pytest.fixture(scope="session")
+def load() -> Callable[[Path, Path | None], Translator]:
+    """load(run, checkpoint) as in t2tlite.runs.load, but once for each: a model keeps the searches that it traced."""
+    from t2tlite.runs.load import load
+
+    return functools.cache(load)
+
+
+@pytest.fixture
+def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets commands and t2tlite.load use the models that the fixture `load` has loaded."""
+    monkeypatch.setattr("t2tlite.runs.load.load", load)
 
 
 @pytest.fixture(scope="session")

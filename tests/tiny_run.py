@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2tlite.bin import t2t_trainer
 
@@ -78,23 +79,19 @@ class TinyRun(NamedTuple):
 
 SMALL = "hidden_size=8,filter_size=8,num_heads=1,layer_prepostprocess_dropout=0.2"
 
-_made: list[TinyRun] = []
-
 
 def tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
-    """The run, trained when first asked for: some five seconds."""
-    if not _made:
-        folder = factory.mktemp("tiny_run")
-        package = folder / "twenty_words_package"
-        package.mkdir()
-        (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
-        made = TinyRun(package, folder / "data", folder / "run", "", "")
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=40")
-        assert status == 0, err.getvalue()
-        _made.append(made._replace(stdout=out.getvalue(), stderr=err.getvalue()))
-    return _made[0]
+    """Trains the run; tests ask for the fixture `made`."""
+    folder = factory.mktemp("tiny_run")
+    package = folder / "twenty_words_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    made = TinyRun(package, folder / "data", folder / "run", "", "")
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=40")
+    assert status == 0, err.getvalue()
+    return made._replace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
 def trainer_flags(made: TinyRun, output_dir: Path, *flags: str) -> list[str]:
@@ -124,3 +121,19 @@ def tensors(checkpoint: str | Path) -> dict:
 def small(made, output_dir, *more):
     """Trains a very small model with dropout; returns the exit status."""
     return train(made, output_dir, f"--hparams={SMALL}", *more)
+
+
+def events(folder):
+    """Every scalar in a run's event files: name -> steps."""
+    steps: dict[str, list[int]] = {}
+    for path in sorted(folder.glob("events.*")):
+        accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+        accumulator.Reload()
+        for name in accumulator.Tags()["tensors"]:
+            steps.setdefault(name, []).extend(event.step for event in accumulator.Tensors(name))
+    return steps
+
+
+def checkpoint_names(folder):
+    """The checkpoints of a run, oldest first: ["model.ckpt-40", ...]."""
+    return sorted((path.stem for path in folder.glob("model.ckpt-*.index")), key=lambda name: int(name.split("-")[1]))

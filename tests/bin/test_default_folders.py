@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 
 import pytest
-from tiny_run import SMALL, tiny_run
+from tiny_run import SMALL
 
 from t2tlite.bin import flags, t2t_avg_checkpoints, t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.data.dataset import open_dataset
 
 NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
 RUN = "runs/twenty_words-twenty_words_tiny"
-
-
-@pytest.fixture
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
 
 
 @pytest.fixture
@@ -38,7 +34,8 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
     assert not list(empty.iterdir())
 
 
-def test_train_average_and_decode_by_names_alone(made, empty, capsys):
+@pytest.mark.slow
+def test_train_and_decode_by_names_alone(made, empty, capsys):
     (empty / "data").symlink_to(made.data)
     package = f"--t2t_usr_dir={made.package}"
     assert t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"]) == 0
@@ -49,13 +46,22 @@ def test_train_average_and_decode_by_names_alone(made, empty, capsys):
     recorded = (empty / RUN / "flags.txt").read_text().splitlines()
     assert {"t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
 
+    assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
+    shown = capsys.readouterr().out
+    assert shown.endswith(f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {RUN}/decodes/test.1.txt\n")
+
+
+def test_average_and_decode_by_names_alone(made, empty, capsys):
+    shutil.copytree(made.run, empty / RUN)
     assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
-    assert f"into {RUN}/averaged/model.ckpt-1." in capsys.readouterr().out
+    assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
 
     assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1", "--checkpoint_path=averaged"]) == 0
-    shown = capsys.readouterr().out
-    assert shown.endswith(f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-1, translations {RUN}/decodes/test.1.txt\n")
-    assert (empty / RUN / "decodes" / "test.1.json").exists()
+    written = f"{RUN}/decodes/test.120"
+    assert capsys.readouterr().out.endswith(
+        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations {written}.txt\n"
+    )
+    assert (empty / f"{written}.json").exists()
 
     assert t2t_decoder.main([*NAMES[:1], "--hparams_set=absent", "--split=test"]) == 1
     assert "Received: runs/twenty_words-absent, which has no hparams.json." in capsys.readouterr().err

@@ -74,14 +74,8 @@ def made(tmp_path_factory, short_sentences):
 
 
 @pytest.fixture(scope="module")
-def model(made):
-    return t2tlite.load(made.run)
-
-
-@pytest.fixture
-def loaded(model, monkeypatch):
-    """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
-    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
+def model(made, load):
+    return load(made.run, None)
 
 
 def decode(run, *flags):
@@ -97,7 +91,7 @@ def f1_of(written, gold):
 # the whole way, from nothing to a score
 
 
-def test_learns_to_parse(made, loaded, tmp_path, capsys):
+def test_learns_to_parse(made, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.trees"
     assert decode(made.run, "--split=test", f"--decode_to_file={written}") == 0
     f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
@@ -108,7 +102,7 @@ def test_learns_to_parse(made, loaded, tmp_path, capsys):
 # splits
 
 
-def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded, capsys):
+def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded_once, capsys):
     assert decode(made.run, "--split=dev") == 0
 
     shown = capsys.readouterr().out
@@ -131,7 +125,7 @@ def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded, capsys):
     assert asked == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
 
 
-def test_examples_of_a_split_show_trees(made, loaded, tmp_path, capsys):
+def test_examples_of_a_split_show_trees(made, loaded_once, tmp_path, capsys):
     written = tmp_path / "dev.trees"
     assert decode(made.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0
     rows = re.findall(r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$", capsys.readouterr().out, re.MULTILINE)
@@ -146,7 +140,7 @@ def test_examples_of_a_split_show_trees(made, loaded, tmp_path, capsys):
 # files, what is typed, Python
 
 
-def test_file_to_file(made, loaded, tmp_path, capsys):
+def test_file_to_file(made, loaded_once, tmp_path, capsys):
     source, target = tmp_path / "in.txt", tmp_path / "out.trees"
     lines = [
         "A bird was not sick .",
@@ -171,7 +165,7 @@ def test_file_to_file(made, loaded, tmp_path, capsys):
     assert re.search(r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", told.err)
 
 
-def test_n_best(made, loaded, tmp_path, capsys):
+def test_n_best(made, loaded_once, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("\nA bird was not sick .\n")
     assert decode(made.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
@@ -183,7 +177,7 @@ def test_n_best(made, loaded, tmp_path, capsys):
     assert 0 > float(rows[1][2]) != float(rows[2][2])
 
 
-def test_interactive(made, loaded, monkeypatch, capsys):
+def test_interactive(made, loaded_once, monkeypatch, capsys):
     typed = iter(["A bird was not sick .", "cat " * 2100, ""])
     monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
     assert decode(made.run, "--decode_interactive") == 0
@@ -231,7 +225,7 @@ def test_what_parse_refuses(model):
 # F1 while training
 
 
-def test_f1_of_dev_while_training(made, loaded, tmp_path):
+def test_f1_of_dev_while_training(made, loaded_once, tmp_path):
     told = re.search(
         r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", made.stderr
     )

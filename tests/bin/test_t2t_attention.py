@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_run import tiny_run
 
 import t2tlite
 from t2tlite.bin import t2t_attention
@@ -16,9 +15,12 @@ PNG = b"\x89PNG\r\n\x1a\n"
 SENTENCE = "red cat sees dog today"
 
 
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
-    return tiny_run(tmp_path_factory).run
+def run(made) -> Path:
+    return made.run
 
 
 @pytest.fixture

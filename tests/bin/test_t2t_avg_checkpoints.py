@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_run import tensors, tiny_run
+from tiny_run import tensors
 
 from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(made, tmp_path_factory):
     """A copy of the trained run; with checkpoints 40, 80 and 120."""
-    folder = tmp_path_factory.mktemp("average") / "run"
-    return Path(shutil.copytree(tiny_run(tmp_path_factory).run, folder))
+    return Path(shutil.copytree(made.run, tmp_path_factory.mktemp("average") / "run"))
 
 
 def test_mean_of_the_newest_two(run, tmp_path, capsys):

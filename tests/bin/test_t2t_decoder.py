@@ -5,33 +5,20 @@ from __future__ import annotations
 import builtins
 import json
 import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_run import tiny_run
 
-import t2tlite
 from t2tlite.bin import flags, t2t_decoder
 
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
+pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 @pytest.fixture(scope="module")
-def model(made):
-    return t2tlite.load(made.run)
-
-
-@pytest.fixture
-def loaded(model, monkeypatch):
-    """Lets the command use `model`, whose searches are compiled already, instead of loading it each time."""
-    monkeypatch.setattr("t2tlite.runs.load.load", lambda *_: model)
+def model(made, load):
+    return load(made.run, None)
 
 
 def decode(made, *more):
@@ -69,7 +56,7 @@ def test_terminal_greedy_and_gzip(made, tmp_path, capsys):
     assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
 
 
-def test_n_best(made, model, loaded, tmp_path, capsys):
+def test_n_best(made, model, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
     assert decode(made, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
     lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
@@ -85,7 +72,7 @@ def test_n_best(made, model, loaded, tmp_path, capsys):
     assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
 
 
-def test_empty_file(made, loaded, tmp_path):
+def test_empty_file(made, tmp_path):
     source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
     assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
     assert target.read_bytes() == b""
@@ -94,7 +81,7 @@ def test_empty_file(made, loaded, tmp_path):
 # splits
 
 
-def test_split_is_scored_and_shown(made, loaded, capsys):
+def test_split_is_scored_and_shown(made, capsys):
     assert decode(made, "--split=dev") == 0
     shown = capsys.readouterr().out
     for what in ("source ", "translation ", "reference "):
@@ -114,27 +101,26 @@ def test_split_is_scored_and_shown(made, loaded, capsys):
         ("train", "Only dev and test data keep their text."),
     ],
 )
-def test_other_splits(made, loaded, capsys, split, message):
+def test_other_splits(made, capsys, split, message):
     assert decode(made, f"--split={split}") == 1
     assert message in capsys.readouterr().err
 
 
-def test_run_copied_elsewhere_and_data_gone(made, tmp_path, capsys):
-    run = Path(shutil.copytree(made.run, tmp_path / "copy"))
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+def test_run_copied_elsewhere_and_data_gone(made, copy, tmp_path, capsys):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
 
-    assert t2t_decoder.main([f"--output_dir={run}", f"--decode_from_file={source}"]) == 0
+    assert t2t_decoder.main([f"--output_dir={copy}", f"--decode_from_file={source}"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
-    assert t2t_decoder.main([f"--output_dir={run}", "--split=test"]) == 1
+    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
     told = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in told
     assert "Or say with --data_dir where the data of this run is now." in told
 
-    assert t2t_decoder.main([f"--output_dir={run}", "--split=test", f"--data_dir={made.data}"]) == 0
-    assert f"translations {run}/decodes/test.120.txt" in capsys.readouterr().out
+    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test", f"--data_dir={made.data}"]) == 0
+    assert f"translations {copy}/decodes/test.120.txt" in capsys.readouterr().out
 
 
 # what is typed
@@ -153,7 +139,7 @@ def typed(monkeypatch, *lines):
     monkeypatch.setattr(builtins, "input", answer)
 
 
-def test_interactive(made, loaded, monkeypatch, capsys):
+def test_interactive(made, monkeypatch, capsys):
     typed(monkeypatch, "red cat sees dog", "cat " * 2100, "horse bites bird")
     assert decode(made, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
@@ -163,7 +149,7 @@ def test_interactive(made, loaded, monkeypatch, capsys):
     assert lines[3].endswith("  pferd vogel beisst")
 
 
-def test_interactive_ends_at_an_empty_line(made, loaded, monkeypatch, capsys):
+def test_interactive_ends_at_an_empty_line(made, monkeypatch, capsys):
     typed(monkeypatch, "", "red cat sees dog")
     assert decode(made, "--decode_interactive") == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
@@ -172,7 +158,7 @@ def test_interactive_ends_at_an_empty_line(made, loaded, monkeypatch, capsys):
 # scores
 
 
-def test_scores_equal_the_logits(made, model, loaded, tmp_path, capsys):
+def test_scores_equal_the_logits(made, model, tmp_path, capsys):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
     file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
 
@@ -201,7 +187,7 @@ def test_score_file_with_a_bad_line(made, tmp_path, capsys, bad):
 # what is refused
 
 
-def test_too_long_a_line_leaves_the_old_output(made, loaded, tmp_path, capsys):
+def test_too_long_a_line_leaves_the_old_output(made, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "cat\n" + "cat " * 2100 + "\n")
     target = write(tmp_path / "out.txt", "old\n")
     assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
@@ -251,14 +237,13 @@ def test_text_that_is_not_utf8(made, tmp_path, capsys):
     assert f"{source}, line 2: text must be UTF-8." in capsys.readouterr().err
 
 
-def test_damaged_checkpoint(made, tmp_path, capsys):
-    run = Path(shutil.copytree(made.run, tmp_path / "copy"))
-    data = run / "model.ckpt-120.data-00000-of-00001"
+def test_damaged_checkpoint(copy, tmp_path, capsys):
+    data = copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [f"--output_dir={run}", f"--decode_from_file={source}"]
+    command = [f"--output_dir={copy}", f"--decode_from_file={source}"]
     assert t2t_decoder.main(command) == 1
-    assert f"Checkpoint {run}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
+    assert f"Checkpoint {copy}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
     assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
@@ -266,6 +251,7 @@ def test_damaged_checkpoint(made, tmp_path, capsys):
 # in a process of its own
 
 
+@pytest.mark.slow
 def test_terminal_shows_nothing_of_tensorflow(made, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
     command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}"]

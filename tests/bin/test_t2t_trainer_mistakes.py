@@ -7,15 +7,10 @@ from pathlib import Path
 
 import pytest
 import tensorflow as tf
-from tiny_run import small, tiny_run, train
+from tiny_run import small, train
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.runs import train as training_run
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
 
 
 def refused(made, tmp_path, capsys, *more, status=1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import keras
@@ -283,16 +284,34 @@ MODES = {
 }
 
 
-@pytest.fixture(scope="module", params=["postnorm_notse", "prenorm", "prenorm_unshared"])
-def theirs(request, t2t):
-    data = np.load(t2t / f"transformer_logits_{request.param}.npz")
-    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
-    return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+@pytest.fixture(scope="module")
+def theirs(t2t):
+    """A function that gives the data and the model of a fixture; each is loaded once."""
+
+    @functools.cache
+    def load(name):
+        data = np.load(t2t / f"transformer_logits_{name}.npz")
+        hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+        return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+
+    return load
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_decodes_equal_tensor2tensors(theirs, mode):
-    data, model = theirs
+# Every mode of one model; of the others one without and one with a length penalty.
+MAIN_CASES = {("postnorm_notse", mode) for mode in MODES} | set(
+    itertools.product(["prenorm", "prenorm_unshared"], ["greedy", "beam4_top4_alpha0.6"])
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case not in MAIN_CASES))
+        for case in itertools.product(["postnorm_notse", "prenorm", "prenorm_unshared"], MODES)
+    ],
+)
+def test_decodes_equal_tensor2tensors(theirs, name, mode):
+    data, model = theirs(name)
     beam, n_best, alpha = MODES[mode]
     inputs = data["inputs"]
     length = inputs.shape[1] + int(data["decode_length"])  # its limit, the same for every sentence of a batch

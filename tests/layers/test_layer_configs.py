@@ -109,15 +109,11 @@ CASES = {
 }
 
 
-VARIANTS = (
-    "transformer_pre_norm",
-    "transformer_restricted",
-    "transformer_unshared",
-)  # of the model: tried by make test-all
+MODELS = ("transformer", "transformer_pre_norm", "transformer_restricted", "transformer_unshared")  # in make test-all
 
 
 @pytest.fixture(
-    params=[pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in VARIANTS)) for name in CASES]
+    params=[pytest.param(CASES[name], id=name, marks=[pytest.mark.slow] * (name in MODELS)) for name in CASES]
 )
 def case(request) -> Case:
     return request.param

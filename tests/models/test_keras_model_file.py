@@ -12,7 +12,7 @@ import pytest
 from t2tlite.config import HParams
 from t2tlite.models.transformer import Transformer, build_transformer
 
-SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=32"
+SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,max_length=32"
 PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
 VARIANTS = {
     "paper": "",
@@ -20,6 +20,7 @@ VARIANTS = {
     "unshared": "shared_embedding_and_softmax_weights=false",
     "bfloat16": "dtype_policy=mixed_bfloat16",
 }
+MORE_VARIANTS = ("paper", "unshared", "bfloat16")  # tried by make test-all
 SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1]], np.int32)
 
@@ -36,7 +37,10 @@ def make(changes: str) -> Transformer:
     return model
 
 
-@pytest.mark.parametrize("changes", VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.mark.parametrize(
+    "changes",
+    [pytest.param(VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name in MORE_VARIANTS)) for name in VARIANTS],
+)
 def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     model = make(changes)
     model.save(tmp_path / "model.keras")
@@ -49,6 +53,7 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
     np.testing.assert_array_equal(loaded(SOURCES, TARGETS), model(SOURCES, TARGETS))
 
 
+@pytest.mark.slow
 def test_another_process_loads_it(tmp_path):
     """Which has to import the model's module, so that Keras knows its class."""
     model = make("")

@@ -44,7 +44,12 @@ def make(changes: str) -> Transformer:
     return model
 
 
-@pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name == "narrow_keys")) for name in VARIANTS
+    ],
+)
 def model(request) -> Transformer:
     return make(",".join(filter(None, [NO_DROPOUT, request.param])))
 

@@ -7,13 +7,12 @@ import json
 import re
 import shutil
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from chromium import dump_dom
-from tiny_run import tensors, tiny_run
+from tiny_run import tensors
 
 from t2tlite.bin import t2t_report
 from t2tlite.runs.load import run_dataset
@@ -22,17 +21,11 @@ from t2tlite.runs.run_folder import RunFolder
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
-
-
 @pytest.fixture
-def copy(made, tmp_path):
+def copy(copy):
     """A copy of the trained run, in which nothing has been decoded."""
-    folder = Path(shutil.copytree(made.run, tmp_path / "copy"))
-    shutil.rmtree(folder / "decodes", ignore_errors=True)
-    return folder
+    shutil.rmtree(copy / "decodes", ignore_errors=True)
+    return copy
 
 
 def record_decodes(run, outputs, split="test", step=120, scores=None, **options):

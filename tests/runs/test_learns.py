@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from tiny_run import tiny_run
-
 from t2tlite.bin import t2t_decoder
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
-
-
-def test_learns_to_translate(made, tmp_path, capsys):
+def test_learns_to_translate(made, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.de"
 
     status = t2t_decoder.main([f"--output_dir={made.run}", "--split=test", f"--decode_to_file={written}"])

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_run import tiny_run
 
 import t2tlite
 from t2tlite.config import DecodeHParams
@@ -20,19 +17,8 @@ TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heu
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def model(made):
-    return t2tlite.load(made.run)
-
-
-@pytest.fixture
-def copy(made, tmp_path):
-    """A copy of the trained run."""
-    return Path(shutil.copytree(made.run, tmp_path / "copy"))
+def model(made, load):
+    return load(made.run, None)
 
 
 def test_import_is_light():
@@ -56,10 +42,12 @@ def test_greedy(model):
 
 def test_translations_do_not_depend_on_the_batch(model):
     wide = model.decode(SENTENCES, model.options(return_beams=2))
-    narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1))[::-1]
+    counts: list[int] = []
+    narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1), counts.append)[::-1]
     assert [[t.text for t in best] for best in narrow] == [[t.text for t in best] for best in wide]
     for one, two in zip(narrow, wide, strict=True):
         np.testing.assert_allclose([t.score for t in one], [t.score for t in two], atol=1e-5)
+    assert counts == [1, 1, 1, 1]  # every sentence but the blank one
 
 
 def test_options_are_the_problems_unless_changed(model):
@@ -72,13 +60,6 @@ def test_extra_length_limits_a_translation(model):
     limited = model.decode([source], model.options(extra_length=0, beam_size=1))[0][0]
     tokens = len(model.source_encoder.encode(source))
     assert len(model.source_encoder.encode(limited.text)) <= tokens
-
-
-def test_progress_counts_every_sentence_but_blank_ones(model):
-    counts: list[int] = []
-    model.decode(SENTENCES, model.options(batch_size=16), counts.append)
-    assert sum(counts) == 4
-    assert len(counts) > 1
 
 
 @pytest.mark.parametrize(
@@ -130,7 +111,7 @@ def test_what_cannot_be_scored(model):
 # which checkpoint
 
 
-def test_checkpoint_of_choice(made, model):
+def test_checkpoint_of_choice(made, model, loaded_once):
     assert (model.step, model.checkpoint) == (120, f"{made.run}/model.ckpt-120")
     assert t2tlite.load(made.run, f"{made.run}/model.ckpt-80.index").step == 80
     best = t2tlite.load(str(made.run), made.run / "best")

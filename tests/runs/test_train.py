@@ -9,17 +9,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_run import SMALL, small, tensors, tiny_run, train
+from tiny_run import SMALL, small, tensors, train
 
 import t2tlite
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import loop
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
 
 
 @pytest.mark.slow

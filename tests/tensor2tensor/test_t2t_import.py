@@ -18,7 +18,9 @@ from t2tlite.tensor2tensor.variables import model_variables
 LOGITS = {"postnorm_notse": (97,), "prenorm": (97,), "prenorm_unshared": (97, 53)}  # fixture -> vocabulary sizes
 
 
-@pytest.mark.parametrize("name", LOGITS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "prenorm_unshared")) for name in LOGITS]
+)
 def test_logits_and_losses(t2t, tmp_path, name):
     data = np.load(t2t / f"transformer_logits_{name}.npz")
     flags = write_model(tmp_path / "t2t", variables_of(data), str(data["hparams_json"]), LOGITS[name])

@@ -66,6 +66,7 @@ def test_checkpoints_are_added(tmp_path):
     assert RunFolder(run).manifest().problem == "translate_any"
 
 
+@pytest.mark.slow
 def test_the_same_checkpoint_once_more(tmp_path):
     hparams, variables = small_model()
     flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
@@ -196,7 +197,8 @@ def parallel_text(folder: Path) -> list[str]:
     return flags
 
 
-@pytest.mark.parametrize("sizes", [(41, 29), pytest.param((41,), marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(41, 29), (41,)])
 def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     """With its vocabularies and hparams. The first update has rate 0 there, so it leaves the weights as they were."""
     hparams = SMALL | {"shared_embedding_and_softmax_weights": len(sizes) == 1}

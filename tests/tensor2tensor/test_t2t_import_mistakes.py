@@ -136,6 +136,7 @@ def test_damaged_checkpoints(theirs, capsys, case):
     refused(theirs, capsys, message)
 
 
+@pytest.mark.slow
 def test_a_checkpoint_in_two_files(theirs, capsys):
     """Each file may be missing unless the model needs it."""
     variables = small_model()[1]
@@ -152,7 +153,7 @@ def test_a_checkpoint_in_two_files(theirs, capsys):
     )
 
 
-@pytest.mark.parametrize("step", [5, 9])
+@pytest.mark.parametrize("step", [5, pytest.param(9, marks=pytest.mark.slow)])
 def test_one_bad_checkpoint_of_several(theirs, capsys, step):
     variables = {
         name: value for name, value in small_model()[1].items() if name != f"{ATTENTION}/multihead_attention/q/kernel"
@@ -210,7 +211,12 @@ HPARAMS = {
 }
 
 
-@pytest.mark.parametrize("case", HPARAMS)
+MORE_MISFITS = ("hidden_size", "more layers", "key_channels", "no target space")  # told of as the others are
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in MORE_MISFITS)) for case in HPARAMS]
+)
 def test_hparams_of_another_model(theirs, capsys, case):
     changes, message = HPARAMS[case]
     (theirs / "hparams.json").write_text(json.dumps(SMALL | changes))

@@ -13,7 +13,7 @@ from imported_model import imported
 from numpy_transformer import POST_NORM, SMALL, check_logits, small_model
 from refused_import import given, refused, write_theirs
 from tensor2tensor_checkpoint import write_checkpoint
-from tiny_run import tiny_run, train, trainer_flags
+from tiny_run import train, trainer_flags
 from tiny_task import contents
 
 import t2tlite
@@ -45,8 +45,8 @@ def test_tensor2tensors_own_folder(theirs, capsys):
     refused(theirs, capsys, ANOTHER + r"files of another program\.", *more)
 
 
-def test_a_run_that_was_trained(theirs, capsys, tmp_path_factory):
-    shutil.copytree(tiny_run(tmp_path_factory).run, theirs.parent / "run")
+def test_a_run_that_was_trained(made, theirs, capsys):
+    shutil.copytree(made.run, theirs.parent / "run")
     refused(theirs, capsys, ANOTHER + r"a run that was not imported\. Use another --output_dir\.")
 
 
@@ -122,8 +122,7 @@ def test_no_data_to_decode(theirs, capsys):
     assert f"{told}{run}/vocab.subwords, and name its folder with --data_dir." in capsys.readouterr().err
 
 
-def test_no_training_in_the_same_folder(theirs, capsys, tmp_path_factory):
-    made = tiny_run(tmp_path_factory)
+def test_no_training_in_the_same_folder(made, theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"
     before = contents(run)

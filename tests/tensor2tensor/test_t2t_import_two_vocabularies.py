@@ -9,7 +9,6 @@ import pytest
 from imported_model import imported
 from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_checkpoint, write_model
 
-import t2tlite
 from t2tlite.decoding.decoder import Decoder
 
 STEPS = {"init": 0, "final": 20}
@@ -29,8 +28,9 @@ def run(data, tmp_path_factory):
     return imported(folder.parent / "run", *flags, f"--target_space_id={data['target_space_id']}")
 
 
-def test_logits(run, data):
-    logits = np.asarray(t2tlite.load(run).model(data["inputs"], data["targets"]))
+def test_logits(run, load, data):
+    model = load(run, run / f"model.ckpt-{STEPS['final']}").model
+    logits = np.asarray(model(data["inputs"], data["targets"]))
     filled = data["targets"] != 0
     np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
 
@@ -39,9 +39,9 @@ MORE_MODES = ("init/greedy", "init/beam3", "final/greedy")
 
 
 @pytest.mark.parametrize("mode", ["final/beam4", *(pytest.param(mode, marks=pytest.mark.slow) for mode in MORE_MODES)])
-def test_decodes(run, data, mode):
+def test_decodes(run, load, data, mode):
     """Those of `init` reach the limit, the longest source, without an EOS: scores are log-probabilities."""
-    model = t2tlite.load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
+    model = load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
     options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
     sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
     found = Decoder(model.model, options).decode(sources, batches=[[0, 1, 2, 3]])

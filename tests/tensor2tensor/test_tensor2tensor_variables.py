@@ -72,7 +72,7 @@ FORMS = {
 MORE_FORMS = (  # what the others try too, otherwise combined
     "depths_of_post_norm", "none_shared", "shared_after_all", "two_vocabularies_said_to_share",
     "two_vocabularies_of_older_versions", "no_target_space", "no_positions_and_a_large_epsilon", "softmax_apart",
-    "two_vocabularies_softmax_apart",
+    "two_vocabularies_softmax_apart", "depths", "widths",
 )  # fmt: skip
 
 
@@ -92,6 +92,7 @@ def test_logits_of_every_form(tmp_path, form):
     assert RunFolder(run).hparams().shared_embedding_and_softmax_weights is tied
 
 
+@pytest.mark.slow
 def test_two_vocabularies_of_one_size_share_a_table(tmp_path):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41, 41)))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
+import shutil
+from pathlib import Path
 
 import keras
 import numpy as np
@@ -16,11 +18,11 @@ from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
 from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights
 
 
-def dense(width=3):
-    """A model of one layer."""
-    keras.utils.clear_session()  # so that the layer is called dense each time
-    model = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(width)], name="model")
-    return model
+def dense(width=3, layers=("dense",)):
+    """A model of one layer, or as many as there are names."""
+    return keras.Sequential(
+        [keras.layers.Input((2,)), *(keras.layers.Dense(width, name=name) for name in layers)], name="model"
+    )
 
 
 def checkpoints(folder, model, keep=20):
@@ -38,15 +40,21 @@ def values(model):
     return {float(v) for variable in model.trainable_variables for v in variable.numpy().ravel()}
 
 
-@pytest.fixture
-def run(tmp_path):
-    """A folder with checkpoints 5, 40 and 100, whose weights are all 5, 40 and 100."""
-    model = dense()
-    saved, _ = checkpoints(tmp_path, model)
+@pytest.fixture(scope="module")
+def three(tmp_path_factory):
+    """A folder with checkpoints 5, 40 and 100, whose weights are all 5, 40 and 100; read only."""
+    folder, model = tmp_path_factory.mktemp("three"), dense()
+    saved, _ = checkpoints(folder, model)
     for step in (5, 40, 100):
         fill(model, step)
         saved.save(step)
-    return tmp_path
+    return folder
+
+
+@pytest.fixture
+def run(three, tmp_path):
+    """A copy of that folder."""
+    return Path(shutil.copytree(three, tmp_path / "run"))
 
 
 def test_listed_by_step(run):
@@ -158,16 +166,12 @@ def test_another_shape_is_refused(run, caplog):
 
 
 def test_a_model_with_more_weights_is_refused(run):
-    keras.utils.clear_session()
-    deeper = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(3)], name="model")
     with pytest.raises(ValueError, match=r"the model's model/dense_1/kernel has the shape \[3, 3\], but it has none\."):
-        restore_weights(deeper, f"{run}/model.ckpt-100")
+        restore_weights(dense(layers=("dense", "dense_1")), f"{run}/model.ckpt-100")
 
 
 def test_a_model_with_fewer_weights_is_refused(tmp_path):
-    keras.utils.clear_session()
-    deeper = keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(3), keras.layers.Dense(3)], name="model")
-    checkpoints(tmp_path, deeper)[0].save(1)
+    checkpoints(tmp_path, dense(layers=("dense", "dense_1")))[0].save(1)
     with pytest.raises(ValueError, match=r"it is of a model with more weights, such as model/dense_1/bias\."):
         restore_weights(dense(), f"{tmp_path}/model.ckpt-1")
 

@@ -23,7 +23,7 @@ def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int 
 @pytest.mark.parametrize(
     "changes",
     [
-        "num_hidden_layers=2,num_heads=8",
+        pytest.param("num_hidden_layers=2,num_heads=8", marks=pytest.mark.slow),
         pytest.param("num_encoder_layers=2,num_decoder_layers=1", marks=pytest.mark.slow),
         pytest.param("attention_key_channels=6", marks=pytest.mark.slow),
         pytest.param("attention_value_channels=40", marks=pytest.mark.slow),
@@ -44,7 +44,7 @@ def test_parameters_are_those_of_the_built_model(changes):
     assert parameters(hparams, 50) == sum(int(tf.size(variable)) for variable in variables)
 
 
-@pytest.mark.parametrize("sizes", [(50, 70), (70, 50)])
+@pytest.mark.parametrize("sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)])
 def test_parameters_of_a_model_with_two_vocabularies(sizes):
     """A matrix of the source's size, and two of the target's: its embeddings and the softmax."""
     hparams = SMALL.override("shared_embedding_and_softmax_weights=false,pos=emb")
@@ -119,7 +119,7 @@ def counted_by_tensorflow(hparams: HParams, sizes: tuple[int, int], source: int,
 @pytest.mark.parametrize(
     ("changes", "sizes", "source", "target"),
     [
-        ("num_encoder_layers=1,num_decoder_layers=2", (300, 300), 40, 15),
+        pytest.param("num_encoder_layers=1,num_decoder_layers=2", (300, 300), 40, 15, marks=pytest.mark.slow),
         (
             "num_encoder_layers=2,num_decoder_layers=1,attention_key_channels=64,attention_value_channels=256",
             (300, 300),

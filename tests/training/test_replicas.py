@@ -10,27 +10,16 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
 
-from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute
-from t2tlite.data.token_store import TokenStore, write_shard
+from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import build_transformer
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
-VOCAB, STEPS, GLOBAL_TOKENS = 20, 4, 96
-HPARAMS = HParams(
-    hidden_size=16,
-    filter_size=32,
-    num_heads=2,
-    num_hidden_layers=1,
-    max_length=16,
-    batch_size=GLOBAL_TOKENS,
-    layer_prepostprocess_dropout=0.0,
-    learning_rate_warmup_steps=4,
-    learning_rate_constant=0.05,
-)
+STEPS = 4
 
 
 class Run(NamedTuple):
@@ -44,11 +33,7 @@ class Run(NamedTuple):
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> TokenStore:
-    random = np.random.default_rng(5)
-    sources, targets = ([random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)] for _ in "st")
-    path = tmp_path_factory.mktemp("data") / "train.arrow"
-    write_shard(path, sources, targets, VOCAB)
-    return TokenStore([path])
+    return random_store(tmp_path_factory.mktemp("data"))
 
 
 def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
@@ -74,22 +59,32 @@ def alone(store) -> Run:
     return train(store, tf.distribute.get_strategy())
 
 
-@pytest.mark.parametrize("replicas", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_replicas_equal_one(store, alone, cpu_devices, monkeypatch, replicas):
-    # Strategies of several sizes in one process must not share the keys of their collective operations.
-    monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 1000 * replicas)
-    strategy = tf.distribute.MirroredStrategy(cpu_devices[:replicas])
-    assert strategy.num_replicas_in_sync == replicas
-    run = train(store, strategy)
-    np.testing.assert_allclose(run.losses, alone.losses, rtol=1e-5)
-    assert run.tokens == alone.tokens
-    for ours, theirs in zip(run.weights, alone.weights, strict=True):
+@pytest.fixture(scope="module")
+def together(request, store, cpu_devices) -> Run:
+    """The same, by as many replicas as the parameter says."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Strategies of several sizes in one process must not share the keys of their collective operations.
+        patch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 1000 * request.param)
+        strategy = tf.distribute.MirroredStrategy(cpu_devices[: request.param])
+        assert strategy.num_replicas_in_sync == request.param
+        return train(store, strategy)
+
+
+@pytest.mark.parametrize("together", [2, pytest.param(4, marks=pytest.mark.slow)], indirect=True)
+def test_replicas_equal_one(together, alone):
+    np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-5)
+    assert together.tokens == alone.tokens
+    for ours, theirs in zip(together.weights, alone.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
-    if replicas == 2:  # to trace it for four takes long
-        ours, theirs = run.evaluation(), alone.evaluation()
-        assert ours.tokens == theirs.tokens == store.target_lengths.sum()
-        assert ours.loss == pytest.approx(theirs.loss, rel=1e-5)
-        assert ours.accuracy == pytest.approx(theirs.accuracy, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("together", [2], indirect=True)  # to trace it for four takes long
+def test_evaluation_by_two_replicas_equals_that_by_one(store, together, alone):
+    ours, theirs = together.evaluation(), alone.evaluation()
+    assert ours.tokens == theirs.tokens == store.target_lengths.sum()
+    assert ours.loss == pytest.approx(theirs.loss, rel=1e-5)
+    assert ours.accuracy == pytest.approx(theirs.accuracy, abs=1e-6)
 
 
 def test_training_moves_the_weights(store, alone):

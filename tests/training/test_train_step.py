@@ -10,29 +10,17 @@ import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
+from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import Part, load_part
-from t2tlite.data.token_store import TokenStore, write_shard
+from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 # A micro-batches, R rows, S source length, T target length
-
-VOCAB = 20
-HPARAMS = HParams(
-    hidden_size=16,
-    filter_size=32,
-    num_heads=2,
-    num_hidden_layers=1,
-    max_length=16,
-    batch_size=96,
-    layer_prepostprocess_dropout=0.0,
-    learning_rate_warmup_steps=4,
-    learning_rate_constant=0.05,
-)
 
 
 def make_model(hparams: HParams) -> Transformer:
@@ -42,11 +30,7 @@ def make_model(hparams: HParams) -> Transformer:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> TokenStore:
-    random = np.random.default_rng(5)
-    sources, targets = ([random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)] for _ in "st")
-    path = tmp_path_factory.mktemp("data") / "train.arrow"
-    write_shard(path, sources, targets, VOCAB)
-    return TokenStore([path])
+    return random_store(tmp_path_factory.mktemp("data"))
 
 
 @pytest.fixture
@@ -67,7 +51,9 @@ def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
     return Part(inputs[None], targets[None], np.float32(np.count_nonzero(targets)), seeds)
 
 
-@pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
+@pytest.mark.parametrize(
+    "name", ["postnorm_notse", pytest.param("prenorm", marks=pytest.mark.slow), "prenorm_unshared"]
+)
 def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
     data = np.load(t2t / f"transformer_logits_{name}.npz")
     hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
@@ -96,14 +82,14 @@ def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float],
     return [float(step(batches).loss) for _ in range(steps)], model.get_weights()
 
 
-def test_accumulated_gradients_equal_one_big_batch(store, eagerly):
+@pytest.mark.parametrize("micro_batches", [pytest.param(2, marks=pytest.mark.slow), 3])
+def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches):
     losses, weights = train(HPARAMS, store, steps=3)
-    for micro_batches in (2, 3):
-        hparams = dataclasses.replace(HPARAMS, accumulate_steps=micro_batches, batch_size=96 // micro_batches)
-        some_losses, some_weights = train(hparams, store, steps=3)
-        np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
-        for ours, theirs in zip(some_weights, weights, strict=True):
-            np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    hparams = dataclasses.replace(HPARAMS, accumulate_steps=micro_batches, batch_size=GLOBAL_TOKENS // micro_batches)
+    some_losses, some_weights = train(hparams, store, steps=3)
+    np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
+    for ours, theirs in zip(some_weights, weights, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
 def test_rows_and_columns_of_padding_change_nothing(eagerly):

@@ -121,6 +121,7 @@ def test_the_hparams_are_those_of_the_fixture(trained):
     assert not converted.override("learning_rate_constant=0.05").diff(hparams)
 
 
+@pytest.mark.slow
 def test_its_own_schedule_and_separate_embeddings():
     """transformer_base's schedule, in which the first update has rate 0, and two vocabularies."""
     data = np.load(TWO_VOCABULARIES)

@@ -8,18 +8,12 @@ import re
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiny_run import tiny_run
 
 from t2tlite.data.token_store import TokenStore
 from t2tlite.runs.run_folder import RunCost, RunFolder
 from t2tlite.training import run_cost
 from t2tlite.training.cost import forward_flops
 from t2tlite.training.run_cost import CostMeter, cost_line, device_tflops
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    return tiny_run(tmp_path_factory)
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 import tensorflow as tf
-from tiny_run import tiny_run
 
 from t2tlite.bin import t2t_trainer
 
@@ -25,13 +24,12 @@ def free_ports(count: int) -> list[int]:
 
 
 @pytest.mark.slow
-def test_two_workers_equal_one(tmp_path_factory, tmp_path):
-    tiny = tiny_run(tmp_path_factory)
+def test_two_workers_equal_one(made, tmp_path):
     arguments = [
         "--problem=twenty_words",
         "--hparams_set=twenty_words_tiny",
-        f"--data_dir={tiny.data}",
-        f"--t2t_usr_dir={tiny.package}",
+        f"--data_dir={made.data}",
+        f"--t2t_usr_dir={made.package}",
         "--train_steps=6",
         "--local_eval_frequency=3",
     ]

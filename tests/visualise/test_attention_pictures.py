@@ -42,7 +42,7 @@ def test_word_lines_go_from_the_word_to_what_it_looks_at(attention):
     assert bold == ["·mak", "ing"]
 
 
-@pytest.mark.parametrize("ending", ["png", "svg"])
+@pytest.mark.parametrize("ending", [pytest.param("png", marks=pytest.mark.slow), "svg"])
 def test_awkward_text_in_pictures(tmp_path, ending):
     awkward = attention_of(AWKWARD, AWKWARD)
     for name, figure in {

@@ -1,0 +1,102 @@
+"""Flags that are derived from the fields they fill: of the training loop, and the options of problems."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2tlite import registry
+from t2tlite.bin import flags
+from t2tlite.data.problem import Problem, option
+from t2tlite.training.loop_config import LoopConfig
+
+
+def test_the_training_loops_flags(capsys):
+    """Every field of LoopConfig is a flag with the field's default, and fills that field."""
+    kept: list[flags.Args] = []
+    assert flags.Command("Doc.", flags.LOOP, kept.append)([]) == 0
+    assert flags.loop_config(kept[0], train_steps=7) == LoopConfig(train_steps=7)
+    given = {name: number for number, name in enumerate(flags.LOOP, start=1)}
+    assert flags.Command("Doc.", flags.LOOP, kept.append)([f"--{name}={v}" for name, v in given.items()]) == 0
+    assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
+    assert flags.DEFINITIONS["keep_checkpoint_max"] == (
+        "Checkpoints kept, the newest; the best by dev is kept in addition.", int, 20
+    )  # fmt: skip
+
+
+def test_options_of_our_problems():
+    """Those that a command has always had, each with a help text that its problem's field holds."""
+    import t2tlite.problems  # noqa: F401
+
+    options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
+        dev_target test_source test_target source_language target_language train_size linearisation fragments
+        extra_trees""".split()
+    found = flags.problem_flags()
+    assert set(options) <= found.keys()
+    for name in set(options):
+        assert "Explained in" not in found[name].help, name
+        assert found[name].default is None
+    kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
+    assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
+    assert "of about vocab_size pieces. (default: sentencepiece)" in found["vocab_type"].help
+    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Files of automatically parsed trees")
+
+
+def test_options_of_other_problems(monkeypatch):
+    """A field without a help text, one of several problems, one with another default, one of no simple type."""
+    monkeypatch.setattr(registry, "_problems", {})
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class First(Problem):
+        """First."""
+
+        vocab_size: int = 100
+        shuffled: bool = False
+        words: tuple[str, ...] = option((), "Words.")
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class Second(First):
+        """Second."""
+
+        vocab_size: int = 200
+        nothing: None = None
+
+    @registry.register_problem
+    @dataclasses.dataclass(frozen=True)
+    class Third(Problem):
+        """Third."""
+
+        vocab_size: int = 300
+
+    found = flags.problem_flags()
+    share = "Pieces in the vocabulary that source and target share. (default: the problem's)"
+    assert found["vocab_size"] == (share, int, None)
+    assert found["words"] == ("first, second: Words.", list, None)
+    explained = f"first, second: Explained in {__name__}.First. (default: False)"
+    assert found["shuffled"] == (explained, bool, None)
+    assert "nothing" not in found
+    assert "reverse" not in found
+
+
+def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):
+    """They are flags, though they are known only after --t2t_usr_dir is imported."""
+    monkeypatch.setattr(registry, "_problems", {})
+    package = tmp_path / "my_flags_package"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        "import dataclasses\n"
+        "from t2tlite import registry\n"
+        "from t2tlite.data.problem import Problem, option\n"
+        "@registry.register_problem\n"
+        "@dataclasses.dataclass(frozen=True)\n"
+        "class CountingUp(Problem):\n"
+        "    highest: int = option(9, 'The last number.')\n"
+    )
+    names = ("problem", flags.PROBLEM_OPTIONS, "t2t_usr_dir")
+    kept: list[flags.Args] = []
+    assert flags.Command("Doc.", names, kept.append)(["--highest=5", f"--t2t_usr_dir={package}"]) == 0
+    assert kept[0].options == {"highest": 5}
+    assert registry.problem("counting_up", **kept[0].options).highest == 5
+    assert flags.Command("Doc.", names, kept.append)(["--help", "--t2t_usr_dir", str(package)]) == 0
+    assert "  --highest\n      The last number. (default: 9)\n" in capsys.readouterr().out

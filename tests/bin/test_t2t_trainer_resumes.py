@@ -1,0 +1,141 @@
+"""The command t2t-trainer, stopped and run again."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from tiny_run import SMALL, checkpoint_names, events, small, tensors, train, trainer_flags
+
+from t2tlite.bin import t2t_trainer
+from t2tlite.config import HParams
+from t2tlite.runs import train as training_run
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.training import loop
+from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.progress import Progress
+from t2tlite.training.train_step import StepResult
+
+
+def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path, monkeypatch, capsys):
+    stopped = tmp_path / "stopped"
+    step = Progress.step
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "step", lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)))
+        assert train(made, stopped, "--train_steps=40") == 128 + signal.SIGTERM
+    told = capsys.readouterr().err
+    assert "SIGTERM: saving a checkpoint; once more ends at once." in told
+    assert "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in told
+    assert checkpoint_names(stopped) == ["model.ckpt-5"]
+
+    assert train(made, stopped, "--train_steps=40") == 0
+
+    assert "resuming from step 5." in capsys.readouterr().err
+    assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
+    expected, found = tensors(made.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
+    assert expected.keys() == found.keys()
+    assert len([name for name in found if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+    assert events(stopped)["train/loss"] == list(range(1, 41))
+    whole, resumed = RunFolder(made.run).costs()[0], RunFolder(stopped).costs()[-1]
+    for name in ("step", "steps", "tokens", "flops"):
+        assert getattr(whole, name) == pytest.approx(getattr(resumed, name)), name
+
+
+CHANGED = "--hparams=batch_size=512,accumulate_steps=2"
+
+
+@pytest.mark.slow
+def test_resumes_with_other_hparams(made, copy):
+    assert train(made, copy, CHANGED, "--train_steps=121") == 0
+    assert checkpoint_names(copy)[-1] == "model.ckpt-121"
+
+
+def test_other_hparams_for_the_same_run(made, copy, monkeypatch, capsys):
+    monkeypatch.setattr(training_run, "train", lambda *_: Evaluation(1.0, 0.5, 10))
+    assert train(made, copy, CHANGED) == 0
+    told = capsys.readouterr().err
+    assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in told
+    assert json.loads((copy / "hparams.json").read_text())["batch_size"] == 512
+
+    noted = (copy / "flags.txt").read_text()
+    assert small(made, copy) == 1
+    told = capsys.readouterr().err
+    assert "holds a run of another model:" in told
+    assert "hidden_size 32 -> 8, filter_size 64 -> 8" in told
+    assert (copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
+
+    assert train(made, copy, f"{CHANGED},dtype_policy=mixed_float16") == 1
+    assert "A run's dtype_policy cannot change." in capsys.readouterr().err
+
+    assert train(made, copy, CHANGED, "--problem=twenty_words_rev") == 1
+    told = capsys.readouterr().err
+    assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in told
+
+
+def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
+    def ctrl_c(batches):
+        signal.raise_signal(signal.SIGINT)
+        return StepResult(loss=1.0, tokens=10.0, positions=12.0)
+
+    monkeypatch.setattr(loop, "make_train_step", lambda *_: ctrl_c)
+    assert small(made, tmp_path / "run", "--train_steps=8") == 130
+    assert "Stopped by SIGINT at step 1" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.slow
+def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
+    """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal shows nothing of TensorFlow's."""
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(made, run, f"--hparams={SMALL}")]
+    flags_of_run = ["--train_steps=100000", "--save_checkpoints_secs=0", "--keep_checkpoint_max=3"]
+    with subprocess.Popen([*command, *flags_of_run], stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 120
+        while not (run / "checkpoint").exists() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+        told = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, told
+    for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING:", "Traceback"):
+        assert noise not in told
+    reached = int(checkpoint_names(run)[-1].split("-")[1])
+
+    assert small(made, run, f"--train_steps={reached + 1}") == 0
+    assert f"resuming from step {reached:,}." in capsys.readouterr().err
+
+
+def test_nothing_to_do_and_the_problem_not_named(made, copy, capsys):
+    given = [flag for flag in trainer_flags(made, copy, "--train_steps=100") if "--problem" not in flag]
+    assert t2t_trainer.main(given) == 0  # the data directory holds one problem
+    told = capsys.readouterr()
+    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in told.err
+    assert "Trained twenty_words: dev loss" in told.out
+    assert RunFolder(copy).costs() == RunFolder(made.run).costs()
+
+
+def test_damaged_newest_checkpoint(made, copy, capsys):
+    data = copy / "model.ckpt-120.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:100])
+    assert train(made, copy, "--train_steps=200") == 1
+    told = capsys.readouterr().err
+    assert f"Checkpoint {copy}/model.ckpt-120 cannot be restored: " in told
+    assert "if it is damaged, delete it to resume from the one before." in told
+    assert "Traceback" not in told
+
+
+def test_a_run_that_saved_nothing_may_become_another_model(made, tmp_path, monkeypatch):
+    def no_training(*args):
+        raise ValueError("something is wrong")
+
+    monkeypatch.setattr(training_run, "train", no_training)
+    run = tmp_path / "run"
+    assert small(made, run) == 1
+    assert train(made, run) == 1
+    assert HParams.from_json((run / "hparams.json").read_text()).hidden_size == 32

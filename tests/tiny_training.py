@@ -1,0 +1,31 @@
+"""A tiny model's hparams, and random pairs to train it on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from t2tlite.config import HParams
+from t2tlite.data.token_store import TokenStore, write_shard
+
+VOCAB, GLOBAL_TOKENS = 20, 96
+HPARAMS = HParams(
+    hidden_size=16,
+    filter_size=32,
+    num_heads=2,
+    num_hidden_layers=1,
+    max_length=16,
+    batch_size=GLOBAL_TOKENS,
+    layer_prepostprocess_dropout=0.0,
+    learning_rate_warmup_steps=4,
+    learning_rate_constant=0.05,
+)
+
+
+def random_store(folder: Path) -> TokenStore:
+    """50 pairs of 2 to 12 tokens a side, EOS included."""
+    random = np.random.default_rng(5)
+    sources, targets = ([random.integers(2, VOCAB, random.integers(1, 12)).tolist() for _ in range(50)] for _ in "st")
+    write_shard(folder / "train.arrow", sources, targets, VOCAB)
+    return TokenStore([folder / "train.arrow"])

@@ -1,0 +1,56 @@
+"""Trees as tensor2tensor writes them, and its sequences read back."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import tree_files
+
+from t2tlite.trees.linearise import T2T
+from t2tlite.trees.tree import format_tree, parse_tree, read_trees
+
+
+def test_tensor2tensors_linearisation_of_seven_trees(fixtures):
+    examples = json.loads((fixtures / "tensor2tensor" / "parsing.json").read_text(encoding="utf-8"))
+    assert len(examples) == 7
+    for example in examples:
+        tree = parse_tree(example["tree"])
+        assert (" ".join(tree.words()), T2T.write(tree)) == (example["words"], example["tags"])
+
+
+@pytest.mark.parametrize("trees_of", tree_files("gum_wikinews"))
+def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
+    small = fixtures / "tensor2tensor" / "linearised"
+    theirs = small if trees_of == "grammar" else tree_file.with_name("gum_wikinews.t2t")
+    words, tags = (
+        theirs.with_name(f"{theirs.name}.{kind}").read_text(encoding="utf-8").splitlines() for kind in ("words", "tags")
+    )
+    trees = list(read_trees(tree_file))
+    assert [" ".join(tree.words()) for tree in trees] == words
+    assert [T2T.write(tree) for tree in trees] == tags
+    for tree, sentence, labels in zip(trees, words, tags, strict=True):
+        restored = T2T.read(labels, sentence.split())
+        assert restored.tree == tree
+        assert not restored.repairs
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "tree", "repairs"),
+    [
+        ("S NP DT NN /NP VP VBD /VP . /S", "The cat sat .", "(S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .))", {}),
+        ("NP DT NN /NP VP VBD /VP .", "The cat sat .", "(NP (DT The) (NN cat)) (VP (VBD sat)) (. .)", {}),
+        ("S NP-SBJ -NONE- /NP-SBJ VP VB /VP . /S", "* Go !", "(S (NP-SBJ (-NONE- *)) (VP (VB Go)) (. !))", {}),
+        ("NP NP NN /NP NP NP NN /NP /NP /NP", "a b", "(NP (NP (NN a)) (NP (NP (NN b))))", {}),
+        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),  # nothing says that NP is no tag
+        ("S NN /NP /S", "a", "(S (NN a))", {"unmatched_closing": 1}),
+        ("S NP NN /S /NP", "a", "(S (NP (NN a)))", {"closed_by_another": 1, "unmatched_closing": 1}),
+        ("S NN / (NN) /S", "a b", "(S (NN a) (NN b))", {"malformed_token": 2}),
+        ("", "a b", "(XX a) (XX b)", {"missing_tag": 2}),
+        ("S NP DT /NP , VP VBD /VP /S", "a b , c", "(S (NP (DT a) (XX b)) (, ,) (VP (VBD c)))", {"missing_tag": 1}),
+    ],
+)
+def test_tensor2tensors_sequences_restored(text, words, tree, repairs):
+    restored = T2T.read(text, words.split())
+    assert format_tree(restored.tree) == f"(TOP {tree})"
+    assert dict(restored.repairs) == repairs
