@@ -47,10 +47,11 @@ def write_results(docs: Path, name: str, results: dict[str, Any]) -> None:
 def replace_block(docs: Path, name: str, text: str) -> None:
     """Replaces what is between the marks of a block in performance.md; ValueError if it has no such block."""
     path = docs / "performance.md"
-    before, start, rest = path.read_text(encoding="utf-8").partition(f"<!-- {name} -->\n")
-    _, end, after = rest.partition(f"<!-- {name} end -->")
+    first, last = f"<!-- {name} -->\n", f"<!-- {name} end -->"
+    before, start, rest = path.read_text(encoding="utf-8").partition(first)
+    _, end, after = rest.partition(last)
     if not (start and end):
-        raise ValueError(f"{path} must have a block between {start!r} and {end!r}. Add the two lines.")
+        raise ValueError(f"{path} must have a block between {first.strip()} and {last}. Add the two lines.")
     write_text(path, f"{before}{start}{text.strip()}\n{end}{after}")
 
 
@@ -61,4 +62,5 @@ def number(value: float) -> str:
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table to read on a terminal and in Markdown."""
-    return tabulate(rows, columns, tablefmt="pipe", disable_numparse=True)
+    alignment = ["left"] + ["right"] * (len(columns) - 1)
+    return tabulate(rows, columns, tablefmt="pipe", colalign=alignment, disable_numparse=True)
