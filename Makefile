@@ -11,7 +11,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
 # Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help demo test test-all check lint types wheel wheel-test hooks install clean
+.PHONY: help demo bench test test-all check lint types wheel wheel-test hooks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,10 @@ demo: install  ## train a small English-German model on generated sentences, the
 	$(BIN)/t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny \
 	  --data_dir=$(DEMO)/data --output_dir=$(DEMO)/grammar_ende
 	$(BIN)/t2t-decoder --output_dir=$(DEMO)/grammar_ende --split=test
+
+# PEERS=FOLDER: virtual environments with other projects' programs, to compare with; see docs/performance.md.
+bench: install  ## measure speed and memory on this machine; PEERS=FOLDER of other programs' environments adds those
+	$(BIN)/python benchmarks/compare.py --repeats=1 $(if $(PEERS),--peers="$(PEERS)")
 
 test: install  ## run the tests that a commit must pass, in at most five minutes; needs nothing but the checkout
 	$(PYTEST) -m "not slow and not shared"

@@ -1,92 +1,93 @@
-"""Decoding speed: sentences a second.
+"""Beam search: sentences a second.
 
-    python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de \\
-        --sentences=256 --batch=32 --steps=32
+    python benchmarks/decode_throughput.py --sentences=256 --batch=32 --steps=32
+    python benchmarks/decode_throughput.py --source=test.en --target=test.de --vocab_files train.en train.de
 
-Every sentence is decoded for exactly --steps positions (EOS is masked), so that untrained weights cost what
-trained ones do. The first batch (tracing) does not count. Prints one line that begins RESULT.
+Every sentence is decoded for exactly --steps positions (EOS is forbidden), so that untrained weights cost what trained
+ones do. A first batch (tracing) does not count. Prints one line that begins RESULT.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import corpus
 import numpy as np
-import text_data
+import program
 
 from t2tlite.quiet import quiet_stderr
 
 with quiet_stderr():
     import tensorflow as tf
 
-import t2tlite.hparams  # noqa: F401  registers the sets
-from t2tlite import registry
+from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import build_transformer
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    text_data.add_arguments(parser)
+    corpus.add_arguments(parser)
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="sentences decoded together")
     parser.add_argument("--steps", type=int, default=32, help="positions decoded of each sentence")
     parser.add_argument("--beam_size", type=int, default=4)
+    parser.add_argument("--save_job", help="file for the batches, for a program of another project")
     parser.add_argument("--profile", help="folder for a TensorFlow profile of one more batch")
-    args = parser.parse_args()
-    hparams = registry.hparams(args.hparams_set).override(args.hparams)
+    args = parser.parse_args(argv)
+    hparams = corpus.read_hparams(args)
     with tempfile.TemporaryDirectory() as folder:
-        sources, _ = text_data.encode(args, Path(folder))
-    sources = sorted(sources[: args.sentences], key=len, reverse=True)
-    batches = [pad(sources[i : i + args.batch]) for i in range(0, len(sources), args.batch)]
-    model = build_transformer(hparams, args.vocab_size, args.vocab_size)
-    forbidden = tf.one_hot(EOS, args.vocab_size, on_value=-1e9, off_value=0.0)
+        store = corpus.make_store(args, Path(folder))
+        rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")
+        indices = [rows[first : first + args.batch] for first in range(0, len(rows), args.batch)]
+        batches = [store.sources(index, int(store.source_lengths[index].max())) for index in indices]
+    job = program.Job(
+        hparams.hidden_size,
+        hparams.filter_size,
+        hparams.num_hidden_layers,
+        hparams.num_heads,
+        args.vocab_size,
+        1,
+        [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)],
+        args.beam_size,
+        args.steps,
+    )
+    if args.save_job:
+        program.save_job(args.save_job, job)
+    search = make_search(hparams, job)
+    program.measure_decoding("t2tlite", hparams.dtype_policy, job, search)
+    if args.profile:
+        with tf.profiler.experimental.Profile(args.profile):
+            search(batches[0])
+
+
+def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], int]:
+    """A function that translates sources [R, S] with untrained weights and returns the length of the best result."""
+    model = build_transformer(hparams, job.vocab_size, job.vocab_size)
+    forbidden = tf.one_hot(EOS, job.vocab_size, on_value=-1e9, off_value=0.0)
 
     def decode_step(*arguments: Tensor) -> tuple[Tensor, DecodingCache]:
         logits, cache = model.decode_step(*arguments)
         return logits + forbidden, cache
 
     def search(inputs: Tensor, length: Tensor) -> Tensor:
-        cache = model.start_decoding(inputs, args.beam_size, length)
+        cache = model.start_decoding(inputs, job.beam_size, length)
         limits = tf.fill(tf.shape(inputs)[:1], length)
-        return beam_search(decode_step, cache, max_lengths=limits, beam_size=args.beam_size, length=length, alpha=0.6)[
-            0
-        ]
+        found = beam_search(decode_step, cache, max_lengths=limits, beam_size=job.beam_size, length=length, alpha=0.6)
+        return found[0]
 
-    if hparams.jit_compile:
-        search = tf.function(search, jit_compile=True)
+    if hparams.jit_compile:  # static shapes: one program for each
+        compiled, length = tf.function(search, jit_compile=True), job.steps
     else:
-        search = tf.function(
-            search, input_signature=(tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32))
-        )
-    length = args.steps if hparams.jit_compile else np.int32(args.steps)
-    search(batches[-1], length)
-    start = time.perf_counter()
-    found = [search(batch, length).numpy() for batch in batches]
-    seconds = time.perf_counter() - start
-    if args.profile:
-        with tf.profiler.experimental.Profile(args.profile):
-            search(batches[0], length).numpy()
-    decoded = int(np.mean([np.count_nonzero(ids[:, 0]) / len(ids) for ids in found]))
-    print(
-        f"RESULT t2tlite decode {args.hparams_set} {hparams.dtype_policy} beam {args.beam_size} batch {args.batch}: "
-        f"{len(sources)} sentences of {decoded} steps in {seconds:.1f} s, {len(sources) / seconds:.2f} sentences/s"
-    )
-
-
-def pad(rows: list[list[int]]) -> np.ndarray:
-    """Rows with their EOS, padded to the longest: int32 [rows, width]."""
-    block: np.ndarray = np.zeros((len(rows), max(map(len, rows)) + 1), np.int32)
-    for at, row in enumerate(rows):
-        block[at, : len(row)] = row
-        block[at, len(row)] = EOS
-    return block
+        specs = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32))
+        compiled, length = tf.function(search, input_signature=specs), np.int32(job.steps)
+    return lambda inputs: np.count_nonzero(compiled(inputs, length).numpy()[0, 0])
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Training speed: source and target tokens a second, padding left out.
+"""Training: source and target tokens a second, padding left out, and the most memory.
 
-    python benchmarks/train_throughput.py --source=train.en --target=train.de --hparams_set=transformer_base --steps=12
+    python benchmarks/train_throughput.py --hparams_set=transformer_base --steps=12
+    python benchmarks/train_throughput.py --source=train.en --target=train.de --hparams=dtype_policy=mixed_bfloat16
 
 The first --warm steps (tracing, memory) do not count. Prints a line for each step, and one that begins RESULT.
 """
@@ -9,71 +10,81 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
+from collections.abc import Sequence
 from pathlib import Path
 
-import text_data
+import corpus
+import numpy as np
+import program
 
 from t2tlite.quiet import quiet_stderr
 
 with quiet_stderr():
     import tensorflow as tf
 
-import t2tlite.hparams  # noqa: F401  registers the sets
-from t2tlite import registry
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
-from t2tlite.data.input_pipeline import distribute
-from t2tlite.data.token_store import TokenStore, write_shard
+from t2tlite.data.input_pipeline import distribute, load_part
+from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import build_transformer
+from t2tlite.training.strategy import make_strategy
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    text_data.add_arguments(parser)
-    parser.add_argument("--steps", type=int, default=12)
-    parser.add_argument("--warm", type=int, default=4)
+    corpus.add_arguments(parser)
+    parser.add_argument("--steps", type=int, default=12, help="in all")
+    parser.add_argument("--warm", type=int, default=4, help="steps at the start that do not count")
+    parser.add_argument("--replicas", type=int, help="logical CPU devices (default: every GPU, or the CPU)")
+    parser.add_argument("--save_job", help="file for the batches, for a program of another project")
     parser.add_argument("--profile", help="folder for a TensorFlow profile of three more steps")
-    args = parser.parse_args()
-    hparams = registry.hparams(args.hparams_set).override(args.hparams)
+    args = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
-        shard = Path(folder) / "train.arrow"
-        write_shard(shard, *text_data.encode(args, Path(folder)), vocab_size=args.vocab_size)
-        measure(hparams, TokenStore([shard]), args)
+        measure(corpus.read_hparams(args), corpus.make_store(args, Path(folder)), args)
 
 
 def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> None:
     """Trains a few steps."""
-    gpus = tf.config.list_physical_devices("GPU")
-    strategy = tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(len(gpus))] or ["CPU:0"])
+    strategy = logical_devices(args.replicas) if args.replicas else make_strategy()
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
+    whole_batches = (load_part(store, plan, step, 0, 1, 1) for step in range(args.steps))
+    job = program.Job(
+        hparams.hidden_size,
+        hparams.filter_size,
+        hparams.num_hidden_layers,
+        hparams.num_heads,
+        args.vocab_size,
+        args.warm,
+        [(part.inputs[0], part.targets[0]) for part in whole_batches],
+    )
+    if args.save_job:
+        program.save_job(args.save_job, job)
     with strategy.scope():
         model = build_transformer(hparams, args.vocab_size, args.vocab_size)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
     train_step = make_train_step(strategy, model, optimizer, hparams)
     extra = 3 if args.profile else 0
-    batches = iter(distribute(strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps))
-    seconds = tokens = positions = 0.0
-    for step in range(args.steps):
-        start = time.perf_counter()
-        result = train_step(batches)
-        loss, took = float(result.loss), time.perf_counter() - start
-        print(f"step {step + 1} loss {loss:.3f} {took:.2f} s, {float(result.tokens) / took:,.0f} tokens/s", flush=True)
-        if step >= args.warm:
-            seconds, tokens = seconds + took, tokens + float(result.tokens)
-            positions += float(result.positions)
+    parts = iter(distribute(strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps))
+
+    def step(inputs: np.ndarray, targets: np.ndarray) -> float:
+        return float(train_step(parts).loss)  # the pipeline makes the same batch, and its time counts
+
+    program.measure_training("t2tlite", hparams.dtype_policy, job, step)
     if args.profile:
         with tf.profiler.experimental.Profile(args.profile):
             for _ in range(extra):
-                float(train_step(batches).loss)
-    print(
-        f"RESULT t2tlite train {args.hparams_set} {hparams.dtype_policy}: {model.count_params():,} parameters, "
-        f"{seconds / (args.steps - args.warm):.2f} s/step, {tokens / seconds:,.0f} source+target tokens/s, "
-        f"padding {1 - tokens / positions:.1%}"
-    )
+                float(train_step(parts).loss)
+
+
+def logical_devices(replicas: int) -> tf.distribute.Strategy:
+    """Data-parallel training on logical devices that share the cores of the CPU."""
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    if len(tf.config.get_logical_device_configuration(cpu) or ()) < replicas:
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * replicas)
+    return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(replicas)])
 
 
 if __name__ == "__main__":

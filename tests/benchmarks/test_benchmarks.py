@@ -1,0 +1,224 @@
+"""The programs in benchmarks/ run, in this process and at tiny size; what they measure is not tested."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch):
+    """Lets tests import the programs by name."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
+@pytest.fixture
+def here(monkeypatch, capsys):
+    """Runs a program as `program.run` does, but in this process."""
+    program = importlib.import_module("program")
+
+    def run(python, arguments, **environment):
+        importlib.import_module(arguments[0]).main(arguments[1:])
+        return json.loads(capsys.readouterr().out.rpartition("RESULT ")[2])
+
+    monkeypatch.setattr(program, "run", run)
+    return run
+
+
+@pytest.fixture
+def docs(tmp_path):
+    """A folder with performance.md, its blocks filled with what must go."""
+    text = (
+        "before\n\n<!-- scaling -->\nold\n<!-- scaling end -->\n\n<!-- comparison -->\nold\n<!-- comparison end -->\n"
+    )
+    (tmp_path / "performance.md").write_text(text)
+    return tmp_path
+
+
+def corpus_arguments(*arguments: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    importlib.import_module("corpus").add_arguments(parser)
+    return parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("name", ["train_throughput", "decode_throughput", "input_throughput", "datagen_throughput"])
+def test_program(here, name):
+    quick = importlib.import_module("program").QUICK[name].split()
+    result = here("", [name, "--pairs=300", *quick])
+    numbers = {key: value for key, value in result.items() if not isinstance(value, str)}
+    assert all(value > 0 for value in numbers.values())
+    assert any(key.endswith("_per_second") for key in numbers)
+
+
+def test_the_saved_job_is_what_is_trained_on(here, tmp_path):
+    import corpus
+    import program
+
+    from t2tlite.data.batch_plan import training_plan
+    from t2tlite.data.input_pipeline import load_part
+
+    chosen = ["--hparams_set=transformer_tiny", "--hparams=batch_size=200,num_hidden_layers=1", "--pairs=60"]
+    here("", ["train_throughput", *chosen, "--steps=3", "--warm=1", f"--save_job={tmp_path / 'job.npz'}"])
+    job = program.load_job(tmp_path / "job.npz")
+    assert (job.hidden_size, job.filter_size, job.num_layers, job.num_heads) == (128, 512, 1, 4)
+    assert (job.vocab_size, job.warm, len(job.batches)) == (8000, 1, 3)
+    args = corpus_arguments(*chosen)
+    store = corpus.make_store(args, tmp_path)
+    plan = training_plan(corpus.read_hparams(args), store.source_lengths, store.target_lengths, 1, seed=1)
+    for step, (inputs, targets) in enumerate(job.batches):
+        part = load_part(store, plan, step, 0, 1, 1)
+        np.testing.assert_array_equal(inputs, part.inputs[0])
+        np.testing.assert_array_equal(targets, part.targets[0])
+        assert 0 < inputs.shape[0] * max(inputs.shape[1], targets.shape[1]) <= 200
+
+
+def test_a_job_of_decoding(here, tmp_path):
+    program = importlib.import_module("program")
+    quick = program.QUICK["decode_throughput"].split()
+    here("", ["decode_throughput", *quick, "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"])
+    job = program.load_job(tmp_path / "job.npz")
+    assert (job.beam_size, job.steps, job.warm) == (2, 3, 1)
+    assert [len(inputs) for inputs, _ in job.batches] == [1, 3, 1]  # one to warm up, then four sentences
+    assert all(targets.shape == (len(inputs), 0) for inputs, targets in job.batches)
+
+
+def test_wrong_number_of_steps_is_an_error():
+    program = importlib.import_module("program")
+    batch = (np.ones((2, 3), np.int32), np.ones((2, 0), np.int32))
+    job = program.Job(4, 4, 1, 1, 10, warm=1, batches=[batch, batch], beam_size=2, steps=5)
+    with pytest.raises(ValueError, match=r"must be decoded for 5 steps\. Received: 4"):
+        program.measure_decoding("name", "float32", job, lambda inputs: 4)
+
+
+@pytest.mark.parametrize(("mean_length", "spread"), [(28, 0.5), (14, 0.35), (9, 0)])
+def test_random_pairs(mean_length, spread):
+    corpus = importlib.import_module("corpus")
+    sources, targets = corpus.random_pairs(np.random.default_rng(3), 20_000, 500, mean_length, spread)
+    lengths = np.array([[len(row) + 1 for row in rows] for rows in (sources, targets)])
+    assert lengths.mean(axis=1) == pytest.approx(mean_length, rel=0.02)
+    logs = np.log(lengths)
+    assert logs.std(axis=1) == pytest.approx(spread * np.sqrt(1 + 1 / 16), rel=0.1, abs=1e-9)
+    if spread:  # the shared factor's part of the variance
+        assert np.corrcoef(logs)[0, 1] == pytest.approx(16 / 17, abs=0.05)
+    ids = np.concatenate(sources)
+    assert (ids.min(), ids.max()) == (2, 499)
+    counts = np.bincount(ids)
+    ranks = counts[1:]  # Zipf's law: ranks n, ..., 2 n - 1 have together the same share for each n
+    assert ranks[2:4].sum() / ranks[8:16].sum() == pytest.approx(1, rel=0.1)
+
+
+def test_text_files_instead_of_random_ids(tmp_path):
+    corpus = importlib.import_module("corpus")
+    (tmp_path / "a").write_text("one two three\nfour five\n" * 20)
+    (tmp_path / "b").write_text("eins zwei drei\nvier fünf\n" * 20)
+    args = corpus_arguments(f"--source={tmp_path / 'a'}", f"--target={tmp_path / 'b'}", "--vocab_size=300")
+    store = corpus.make_store(args, tmp_path)
+    assert len(store) == 40
+    assert (store.source_lengths[0], store.target_lengths[0]) == (store.source_lengths[2], store.target_lengths[2])
+
+
+def test_find_python(tmp_path):
+    compare = importlib.import_module("compare")
+    for name, status in (("a", 1), ("b", 0), ("c", 0)):
+        python = tmp_path / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f"#!/bin/sh\nexit {status}\n")
+        python.chmod(0o755)
+    assert compare.find_python("no_such_package", tmp_path) == str(tmp_path / "b" / "bin" / "python")
+    assert compare.find_python("no_such_package", None) is None
+    assert compare.find_python("numpy", None) is not None
+
+
+def test_every_peer_of_the_comparison_has_a_program():
+    compare = importlib.import_module("compare")
+    for measurement in compare.MEASUREMENTS:
+        for name, command in measurement.commands.items():
+            path = ROOT / "benchmarks" / f"{command.split()[0].replace('.', '/')}.py"
+            compile(path.read_text(encoding="utf-8"), path, "exec")
+            assert name == compare.OURS or name in compare.PEERS
+
+
+def test_the_table_has_medians_and_ratios():
+    compare = importlib.import_module("compare")
+    ours, torch = ([{"program": name, "speed": x} for x in speeds] for name, speeds in (
+        ("t2tlite", (1500, 1000, 1200)), ("PyTorch 9", (500, 900, 600))
+    ))  # fmt: skip
+    measurement = compare.Measurement("training", {"speed": "tokens/s"}, {})
+    pythons = {"t2tlite": "python", "PyTorch": "python", "CTranslate2": None}
+    text = compare.summary([measurement], {"training": {"t2tlite": ours, "PyTorch": torch}}, pythons, 3)
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines()[:3]]
+    assert cells[0] == ["", "t2tlite", "PyTorch"]
+    assert cells[2] == ["training: tokens/s", "1,200", "600 (2.00)"]
+    assert "PyTorch 9" in text
+    assert "CTranslate2: not installed; pip install ctranslate2." in text
+
+
+def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
+    program, scaling = (importlib.import_module(name) for name in ("program", "scaling"))
+    seconds = iter([2.0, 8.0, 4.0, 5.0])
+
+    def run(python, arguments):
+        assert arguments[0] == "train_throughput"
+        return {"seconds_per_step": next(seconds), "tokens_per_second": 123.4, "peak_memory_mb": 2345.6}
+
+    monkeypatch.setattr(program, "run", run)
+    scaling.main([f"--docs={docs}", "--what", "batch", "--values", "512", "2048"])
+    scaling.main([f"--docs={docs}", "--what", "batch", "--values", "1024", "2048"])  # one more, one again
+    text = (docs / "performance.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+    assert rows[2:] == [["512", "2", "123", "2,346"], ["1,024", "4", "123", "2,346"], ["2,048", "5", "123", "2,346"]]
+    assert text.startswith("before\n\n<!-- scaling -->\n### ")
+    assert text.endswith("<!-- scaling end -->\n\n<!-- comparison -->\nold\n<!-- comparison end -->\n")
+    assert "](performance/batch.svg)" in text
+    drawing = (docs / "performance" / "batch.svg").read_bytes()
+    scaling.main([f"--docs={docs}", "--plot"])
+    assert (docs / "performance" / "batch.svg").read_bytes() == drawing
+
+
+def test_a_document_without_the_block_is_an_error(docs):
+    document = importlib.import_module("document")
+    with pytest.raises(ValueError, match="must have a block between <!-- other --> and <!-- other end -->"):
+        document.replace_block(docs, "other", "text")
+
+
+def test_the_project_has_both_blocks(docs):
+    document = importlib.import_module("document")
+    shutil.copy(ROOT / "docs" / "performance.md", docs)
+    for name in ("comparison", "scaling"):
+        document.replace_block(docs, name, f"new {name}")
+    text = (docs / "performance.md").read_text(encoding="utf-8")
+    assert "<!-- comparison -->\nnew comparison\n<!-- comparison end -->" in text
+    assert "<!-- scaling -->\nnew scaling\n<!-- scaling end -->" in text
+
+
+@pytest.mark.slow
+def test_every_sweep(here, docs):
+    scaling = importlib.import_module("scaling")
+    scaling.main(["--quick", f"--docs={docs}"])
+    results = json.loads((docs / "performance" / "scaling.json").read_text())
+    assert list(results) == list(scaling.SWEEPS)
+    for name, sweep in scaling.SWEEPS.items():
+        (point,) = results[name].values()
+        assert all(point["result"][key] > 0 for key in sweep.shown)
+
+
+@pytest.mark.slow
+def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
+    compare = importlib.import_module("compare")
+    monkeypatch.setattr(compare, "find_python", lambda package, folder: None)
+    compare.main(["--quick", "--repeats=2", f"--docs={docs}"])
+    results = json.loads((docs / "performance" / "comparison.json").read_text())["results"]
+    assert all(len(runs[compare.OURS]) == 2 for runs in results.values())
+    text = (docs / "performance.md").read_text()
+    for title in results:
+        assert title in text
+    assert "PyTorch: not installed; pip install torch." in text
+    assert text.count("old") == 1  # the other block
