@@ -23,9 +23,10 @@ from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 
+NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile", "self_attention_radius")  # fields of HParams
 # MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
 # them are the paper's, which are the defaults of HParams.
-MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS} | {
+MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS if name not in NOT_IN_FILES} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
     "use_target_space_embedding": True,
@@ -53,7 +54,6 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "symbol_modality_skip_top": (False,),
 }
 
-NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile")  # fields of HParams
 TRAINING: dict[str, Any] = {
     **{name: field.default for name, field in FIELDS.items() if name not in (*MODEL_FIELDS, *NOT_IN_FILES)},
     **dict.fromkeys(["attention_dropout", "relu_dropout"], 0.1),
