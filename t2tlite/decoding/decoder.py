@@ -83,8 +83,8 @@ class Decoder:
         ValueError.
         """
         results = [[TokenHypothesis([], 0.0)] for _ in sources]
-        hypotheses, extra_length = self.options.beam_size, self.options.extra_length
-        for batch in batches or self._batches([len(source) for source in sources], hypotheses, extra_length):
+        sizes = [len(source) for source in sources], self.options.beam_size, self.options.extra_length
+        for batch in batches or self._batches(*sizes):
             batch = [i for i in batch if sources[i]]
             if not batch:
                 continue

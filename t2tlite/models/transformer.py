@@ -147,7 +147,7 @@ class Transformer(keras.Model):
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
             ]
             joint_kernel = layer.self_attention.joint_kernel()
-            caches.append(LayerCache(*room, memory_keys=keys, memory_values=values, joint_kernel=joint_kernel))
+            caches.append(LayerCache(room[0], room[1], keys, values, joint_kernel))
         return DecodingCache(tuple(caches), memory_bias)
 
     def decode_step(

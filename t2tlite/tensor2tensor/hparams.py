@@ -24,6 +24,7 @@ from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 
 NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile", "self_attention_radius")  # fields of HParams
+
 # MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
 # them are the paper's, which are the defaults of HParams.
 MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS if name not in NOT_IN_FILES} | {

@@ -37,7 +37,7 @@ TRANSLATED = {  # of another name, or with other values
 NO_COUNTERPART = {
     "train_steps",  # a flag of its trainer
     "jit_compile",  # a flag of its trainer as well
-    "self_attention_radius",  # another attention function of its own
+    "self_attention_radius",  # there, local attention is a function of its own
 }
 
 # What our models always do, and where tensor2tensor has a choice: its choice must be ours.
