@@ -49,7 +49,7 @@ def corpus_arguments(*arguments: str) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-@pytest.mark.parametrize("name", ["train_throughput", "decode_throughput", "input_throughput", "datagen_throughput"])
+@pytest.mark.parametrize("name", ["input_throughput", "datagen_throughput"])
 def test_program(here, name):
     quick = importlib.import_module("program").QUICK[name].split()
     result = here("", [name, "--pairs=300", *quick])
@@ -66,7 +66,9 @@ def test_the_saved_job_is_what_is_trained_on(here, tmp_path):
     from t2tlite.data.input_pipeline import load_part
 
     chosen = ["--hparams_set=transformer_tiny", "--hparams=batch_size=200,num_hidden_layers=1", "--pairs=60"]
-    here("", ["train_throughput", *chosen, "--steps=3", "--warm=1", f"--save_job={tmp_path / 'job.npz'}"])
+    result = here("", ["train_throughput", *chosen, "--steps=3", "--warm=1", f"--save_job={tmp_path / 'job.npz'}"])
+    assert result["tokens_per_second"] > 0
+    assert result["peak_memory_mb"] > 100  # TensorFlow alone
     job = program.load_job(tmp_path / "job.npz")
     assert (job.hidden_size, job.filter_size, job.num_layers, job.num_heads) == (128, 512, 1, 4)
     assert (job.vocab_size, job.warm, len(job.batches)) == (8000, 1, 3)
@@ -83,7 +85,8 @@ def test_the_saved_job_is_what_is_trained_on(here, tmp_path):
 def test_a_job_of_decoding(here, tmp_path):
     program = importlib.import_module("program")
     quick = program.QUICK["decode_throughput"].split()
-    here("", ["decode_throughput", *quick, "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"])
+    result = here("", ["decode_throughput", *quick, "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"])
+    assert result["sentences_per_second"] > 0
     job = program.load_job(tmp_path / "job.npz")
     assert (job.beam_size, job.steps, job.warm) == (2, 3, 1)
     assert [len(inputs) for inputs, _ in job.batches] == [1, 3, 1]  # one to warm up, then four sentences
@@ -214,9 +217,9 @@ def test_every_sweep(here, docs):
 def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
     compare = importlib.import_module("compare")
     monkeypatch.setattr(compare, "find_python", lambda package, folder: None)
-    compare.main(["--quick", "--repeats=2", f"--docs={docs}"])
+    compare.main(["--quick", "--repeats=1", f"--docs={docs}"])
     results = json.loads((docs / "performance" / "comparison.json").read_text())["results"]
-    assert all(len(runs[compare.OURS]) == 2 for runs in results.values())
+    assert all(len(runs[compare.OURS]) == 1 for runs in results.values())
     text = (docs / "performance.md").read_text()
     for title in results:
         assert title in text
