@@ -25,6 +25,7 @@ with quiet_stderr():
 
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.decoder import cast_kernels
 from t2tlite.models.transformer import build_transformer
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
@@ -77,16 +78,16 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         return logits + forbidden, cache
 
     def search(inputs: Tensor, length: Tensor) -> Tensor:
-        cache = model.start_decoding(inputs, job.beam_size, length)
         limits = tf.fill(tf.shape(inputs)[:1], length)
-        found = beam_search(decode_step, cache, max_lengths=limits, beam_size=job.beam_size, length=length, alpha=0.6)
-        return found[0]
+        how = {"max_lengths": limits, "beam_size": job.beam_size, "length": length, "alpha": 0.6}
+        with cast_kernels(model):  # as `Decoder` does
+            return beam_search(decode_step, model.start_decoding(inputs, job.beam_size, length), **how)[0]
 
     if hparams.jit_compile:  # static shapes: one program for each
-        compiled, length = tf.function(search, jit_compile=True), job.steps
+        compiled, length = tf.function(search, autograph=False, jit_compile=True), job.steps
     else:
         specs = (tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((), tf.int32))
-        compiled, length = tf.function(search, input_signature=specs), np.int32(job.steps)
+        compiled, length = tf.function(search, autograph=False, input_signature=specs), np.int32(job.steps)
     return lambda inputs: np.count_nonzero(compiled(inputs, length).numpy()[0, 0])
 
 
