@@ -3,11 +3,11 @@
     python benchmarks/layer_complexity.py --quick
     python benchmarks/layer_complexity.py --document=docs/table1.md
 
-A run is the forward and the backward pass of one sequence, in float32 on the CPU. Time is that of the fastest of two to
-six runs, since whatever else the machine does can only add to it; memory is what the first run adds to what the process
-holds, at its peak (needs glibc). Each layer of each size has a process of its own, since none gives all memory back.
-Prints the tables; with --document also puts them into that file, between its two marks, and draws them in an SVG of the
-same name.
+A run is the forward and the backward pass of one sequence, in float32 on one core of a CPU. Time is the process's own,
+which other work on the machine changes little, in the fastest of two to six runs; memory is what the first run adds to
+what the process holds, at its peak (needs glibc). Each layer of each size has a process of its own, since a process
+does not give all memory back. Prints the tables; with --document also puts them into that file, between its two marks,
+and draws them in an SVG of the same name.
 """
 
 from __future__ import annotations
@@ -124,6 +124,8 @@ def measure(size: Size) -> Cost:
     """Runs in a process of its own."""
     with quiet_stderr():
         tf.config.set_visible_devices([], "GPU")
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
     layer, call = make_layer(size)
     call(tf.zeros((1, 2, size.d)))  # makes the weights
 
@@ -140,9 +142,9 @@ def measure(size: Size) -> Cost:
     before, peaks, seconds = memory_bytes("VmRSS"), [], []
     Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
     while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
-        start = time.perf_counter()
+        start = time.process_time()
         run(x)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
         peaks.append(memory_bytes("VmHWM"))
     return Cost(1e3 * min(seconds), (peaks[0] - before) / 1e6)
 
