@@ -101,11 +101,16 @@ def test_what_a_report_holds(made, copy, capsys):
     )
 
 
-def test_page_needs_nothing_else_and_opens_in_a_browser(made, copy, tmp_path):
+def test_page_needs_nothing_else(made, copy):
     page, _ = report(made, copy)
     assert set(re.findall(r"https?://[^\"' )]*", page)) == {"http://www.w3.org/2000/svg"}
     assert set(re.findall(r"href=\"(.)", page)) == {"#"}
     assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
+
+
+@pytest.mark.slow
+def test_page_opens_in_a_browser(made, copy, tmp_path):
+    report(made, copy)
     shown = dump_dom(copy / "report.html", tmp_path / "profile")
     for title in ("Summary", "Scores", "Curves", "Checkpoints", "Hyperparameters", "Data", "Software and command"):
         assert f"<h2>{title}</h2>" in shown

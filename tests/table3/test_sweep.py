@@ -65,7 +65,7 @@ def swept(dataset, output_dir, base=BASE):
     return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("dataset", [pytest.param("tiny_task", marks=pytest.mark.slow), "tiny_task_rev"], indirect=True)
+@pytest.mark.slow
 def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
     built = []
 

@@ -41,7 +41,7 @@ def test_logits(model, data):
         pytest.param("greedy", {"beam_size": 1}, marks=pytest.mark.slow),
         pytest.param("beam4", {"beam_size": 4, "return_beams": 4}, marks=pytest.mark.slow),
         ("beam4_top1", {"beam_size": 4}),
-        ("beam21_a03", {"beam_size": 21, "alpha": 0.3}),
+        pytest.param("beam21_a03", {"beam_size": 21, "alpha": 0.3}, marks=pytest.mark.slow),
     ],
 )
 def test_decodes(fixtures, model, data, mode, options):
