@@ -297,7 +297,7 @@ def test_random_characters_never_fail():
 
 
 def test_depth_and_length_do_not_matter():
-    depth = 5_000
+    depth = 20_000
     text = "(NP (VP " * depth + "NN " + ")VP )NP " * depth
     restored = TAGS.read(text, ["a"])
     assert TAGS.write(restored.tree) == text.strip()
