@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import glob
 import hashlib
 import os
+import re
+import shutil
+import sys
+import tempfile
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+
+DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")  # /dev/stdout is a symbolic link to one of these
+MOST_LINKS = 40  # in a chain of symbolic links, as in Linux
 
 
 @contextlib.contextmanager
@@ -16,24 +25,71 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write, which replaces `path` in one step when the block ends.
 
     Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and what was at `path`
-    before stays. Only a killed process leaves the temporary file behind.
+    before stays. Only a killed process leaves the temporary file behind. A symbolic link stays, and the file that it
+    leads to is replaced. What is not a regular file, such as /dev/stdout, is written directly.
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+    target = replaceable(path)
+    if target is None:
+        with open_directly(path) as file:
+            yield file
+        return
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
         with temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
 
 
-def remove_temporary_files(folder: Path) -> None:
-    """Removes the temporary files of `atomic_file` that killed processes left in `folder`."""
-    for path in folder.glob(".*.tmp"):
+def replaceable(path: str | Path) -> Path | None:
+    """The regular file, existing or not, to which a path leads through symbolic links, or None.
+
+    /dev/stdout stands for a file descriptor and not for a file, also if standard output is redirected to one.
+    """
+    target = _follow(Path(path))
+    return target if isinstance(target, Path) and (target.is_file() or not target.exists()) else None
+
+
+def open_directly(path: str | Path) -> BinaryIO:
+    """Opens what cannot be replaced to write: a device, a pipe, or a file descriptor such as /dev/stdout."""
+    target = _follow(Path(path))
+    sys.stdout.flush()  # what was printed before comes first
+    return open(os.dup(target) if isinstance(target, int) else target, "wb")
+
+
+def check_writable(path: str | Path) -> None:
+    """Raises OSError unless a file can be written at `path`, so that this is known before long work; makes folders."""
+    if Path(path).is_dir():
+        raise IsADirectoryError(f"A file to write is required. Received: {path}, which is a folder. Add a file name.")
+    if target := replaceable(path):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=target.parent).close()
+        except OSError as error:
+            raise OSError(
+                f"{path} cannot be written: {error}. Name another file, or make its folder writable."
+            ) from error
+
+
+def _follow(path: Path) -> Path | int:
+    """Where symbolic links lead: the path of the last, or the number of a file descriptor."""
+    start = path
+    for _ in range(MOST_LINKS):
+        if descriptor := DESCRIPTOR.fullmatch(str(path)):
+            return int(descriptor[1])
+        if not path.is_symlink():
+            return path
+        path = path.parent / path.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(start))
+
+
+def remove_temporary_files(folder: Path, name: str | None = None) -> None:
+    """Removes the temporary files of `atomic_file` that killed processes left in `folder`: all, or those of a file."""
+    for path in folder.glob(f".{glob.escape(name)}.????????.tmp" if name else ".*.tmp"):
         path.unlink(missing_ok=True)
 
 
@@ -46,8 +102,22 @@ def write_text(path: Path, text: str) -> None:
 
 def copy_file(source: Path, target: Path) -> None:
     """Copies a file atomically."""
-    with atomic_file(target) as file:
-        file.write(source.read_bytes())
+    with source.open("rb") as content, atomic_file(target) as file:
+        shutil.copyfileobj(content, file)
+
+
+def check_sha256(path: Path, sha256: str, advice: str) -> None:
+    """Raises ValueError with `advice` unless the SHA-256 of a file's content is the recorded one.
+
+    Raises FileNotFoundError with `advice` if there is no such file.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is missing. {advice}")
+    if file_sha256(path) != sha256:
+        raise ValueError(
+            f"{path} must have the content whose SHA-256 was recorded when it was made. Received: other content, which "
+            f"a disk, a copy or a program has changed. {advice}"
+        )
 
 
 def file_sha256(path: Path) -> str:

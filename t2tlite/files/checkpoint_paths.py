@@ -1,11 +1,24 @@
-"""Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a folder inside it."""
+"""Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a folder inside it.
+
+A checkpoint is the file model.ckpt-N.index and data files, model.ckpt-N.data-I-of-M. It exists while it has its index:
+the index appears last and is removed first. Files are named exactly: the names of folders can be glob patterns (lr[1]).
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+
 CHECKPOINT_PREFIX = "model.ckpt"
+NEWEST, BEST, AVERAGED = "newest", "best", "averaged"  # choices of a run's checkpoint; the last two are its folders
+SAVING = ".saving"  # the folder in which a checkpoint is written before it is moved to its place
 
 
 def list_checkpoints(folder: Path) -> list[str]:
@@ -15,22 +28,65 @@ def list_checkpoints(folder: Path) -> list[str]:
     return sorted(found, key=step_of)
 
 
-def find_checkpoint(run: Path, path: str | Path | None = None) -> str:
-    """The checkpoint to use: `path`, or the newest checkpoint of the run directory `run`.
+def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
+    """The checkpoint of the run directory `run` to use; `chosen` is one of these:
 
-    `path` is a checkpoint (RUN/model.ckpt-N) or a folder of checkpoints, also relative to `run`. Raises
-    FileNotFoundError if there is no such checkpoint.
+    newest            the newest checkpoint; the default
+    best, averaged    that in the folder RUN/best or RUN/averaged
+    2000              that of this step, among the newest or the best
+    model.ckpt-2000   another name in the run
+    DIR/model.ckpt-N  any checkpoint, or DIR/, a folder of checkpoints: a path has a separator, a name has none
+
+    So a name is always the run's, whatever the current folder holds. Raises FileNotFoundError if there is no such
+    checkpoint.
     """
-    named = Path(str(path).removesuffix(".index")).expanduser() if path else run
-    for where in (named, run / named):
-        if Path(f"{where}.index").exists():
-            return str(where)
-        if found := list_checkpoints(where):
-            return found[-1]
-    others = ", ".join(Path(other).name for other in list_checkpoints(run))
-    raise FileNotFoundError(
-        f"There is no checkpoint at {named}. Expected {CHECKPOINT_PREFIX}-N.index and its data file, as t2t-trainer "
-        f"writes them. {f'{run} has {others}.' if others else 'Train first, or name another.'}"
+    text = str(chosen or NEWEST)
+    if os.sep in text or text in (os.curdir, os.pardir):
+        where = [Path(text).expanduser()]
+    elif text.isdecimal():
+        where = [folder / f"{CHECKPOINT_PREFIX}-{text}" for folder in (run, run / BEST)]
+    else:
+        where = [run if text == NEWEST else run / text]
+    for path in where:
+        if found := _checkpoint_at(path):
+            return found
+    raise FileNotFoundError(_not_found(where[0], _advice(run, text)))
+
+
+def checkpoint_at(path: str | Path) -> str:
+    """The checkpoint at a path, or the newest in a folder; FileNotFoundError if there is none."""
+    path = Path(path).expanduser()
+    if found := _checkpoint_at(path):
+        return found
+    raise FileNotFoundError(_not_found(path, "Train first, or name another."))
+
+
+def _checkpoint_at(path: Path) -> str | None:
+    path = Path(str(path).removesuffix(".index"))
+    if Path(f"{path}.index").exists():
+        return str(path)
+    return next(reversed(list_checkpoints(path)), None)
+
+
+def _not_found(where: Path, advice: str) -> str:
+    return (
+        f"There is no checkpoint at {where}. Expected {CHECKPOINT_PREFIX}-N.index and its data file, as t2t-trainer "
+        f"writes them. {advice}"
+    )
+
+
+def _advice(run: Path, chosen: str) -> str:
+    """What to give instead of a choice that the run does not have."""
+    others = [Path(path).name for path in list_checkpoints(run)]
+    others += [
+        f"{name} (step {step_of(found):,})" for name in (BEST, AVERAGED) if (found := _checkpoint_at(run / name))
+    ]
+    here = f" ./{chosen} is that in the current folder." if os.sep not in chosen and Path(chosen).exists() else ""
+    if not others:
+        return f"Train first, or name another.{here}"
+    makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
+    return (
+        f"{run} has {', '.join(others)}.{makes} Choose newest, best, averaged, a step, or a path with a {os.sep}.{here}"
     )
 
 
@@ -38,3 +94,102 @@ def step_of(path: str) -> int:
     """The N of `model.ckpt-N`; 0 if the name has no step."""
     match = re.search(r"-(\d+)$", path)
     return int(match[1]) if match else 0
+
+
+def checkpoint_identity(path: str) -> str:
+    """The name of a checkpoint and the SHA-256 of its index, which has the checksums of all weights."""
+    return f"{Path(path).name} {file_sha256(Path(f'{path}.index'))}"
+
+
+@contextlib.contextmanager
+def saving_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder to write a checkpoint in, which is moved to `folder` when the block ends without an exception."""
+    temporary = folder / SAVING
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        files = sorted(path for path in temporary.iterdir() if path.is_file())
+        for path in files:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        _place(files, folder, os.replace)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def copy_checkpoint(path: str, folder: Path) -> str:
+    """Makes the checkpoint at `path` one of `folder` too, without using space where the disk has hard links.
+
+    Returns its path there.
+    """
+    folder.mkdir(exist_ok=True)
+    _place(_files(path), folder, _link_or_copy)
+    return str(folder / Path(path).name)
+
+
+def remove_checkpoint(path: str) -> None:
+    """Removes a checkpoint."""
+    for file in reversed(_files(path)):
+        file.unlink(missing_ok=True)
+
+
+def remove_other_checkpoints(path: str) -> None:
+    """Removes all checkpoints in the folder of this one but this one."""
+    for other in list_checkpoints(Path(path).parent):
+        if other != path:
+            remove_checkpoint(other)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Removes what killed processes left in a folder of checkpoints, in which nothing must be writing now."""
+    if not folder.is_dir():
+        return
+    remove_temporary_files(folder)
+    shutil.rmtree(folder / SAVING, ignore_errors=True)
+    checkpoints = list_checkpoints(folder)
+    data = r"\.data-\d+-of-\d+"
+    name = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)({data}|_temp|(\.index|{data})\.tempstate\d+)")
+    for path in folder.iterdir():
+        match = name.fullmatch(path.name)
+        if match and match[2] == "_temp":  # of older versions, for which TensorFlow saved in the folder itself
+            shutil.rmtree(path, ignore_errors=True)
+        elif match and (match[3] or str(folder / match[1]) not in checkpoints):
+            path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def readable_path(path: str) -> Iterator[str]:
+    """The path of a checkpoint as TensorFlow can read it.
+
+    TensorFlow takes the path for a glob pattern, and so finds no checkpoint in a folder such as lr[1]. Then this is a
+    path through a symbolic link.
+    """
+    if not set(path) & {"[", "\\"}:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        link = Path(folder, "run")
+        link.symlink_to(Path(path).parent.absolute())
+        yield str(link / Path(path).name)
+
+
+def _files(path: str) -> list[Path]:
+    """The files of a checkpoint, the index last."""
+    name = re.compile(rf"{re.escape(Path(path).name)}\.(index|data-\d+-of-\d+)")
+    return sorted(file for file in Path(path).parent.iterdir() if name.fullmatch(file.name))
+
+
+def _place(files: list[Path], folder: Path, place: Callable[[Path, Path], object]) -> None:
+    """Places files, the index last, in a folder, where a checkpoint of that name ceases to exist before."""
+    (folder / files[-1].name).unlink(missing_ok=True)
+    for file in files:
+        place(file, folder / file.name)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without hard links
+        copy_file(source, target)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -13,17 +13,22 @@ from t2tlite.files.atomic_file import write_text
 
 R = TypeVar("R")
 
+# Types of fields; what they exclude only a damaged file has.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
+FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
+
 
 def read_record(path: Path, kind: type[R], advice: str) -> R:
     """The record in a JSON file. Fields that `kind` does not have are ignored, so that newer files can be read.
 
     `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON or a field
-    is missing or of the wrong type; the message names file and field and ends with `advice`.
+    is missing, of the wrong type or out of range; the message names file and field and ends with `advice`.
     """
     content = path.read_bytes()
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. {advice}") from error
 
 

@@ -16,14 +16,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from t2tlite.files.atomic_file import atomic_file
+from t2tlite.files.atomic_file import atomic_file, check_writable
 
 GZIP_MAGIC = b"\x1f\x8b"
+STANDARD_INPUT = Path("-")  # as a path to read from
 
 
 def check_file(path: str | Path) -> Path:
-    """The path, after checking that it is a file. Raises FileNotFoundError if it is not."""
+    """The path, after checking that it is a file or STANDARD_INPUT. Raises FileNotFoundError if it is not."""
     path = Path(path)
+    if path == STANDARD_INPUT:
+        return path
     if path.is_dir() or not path.exists():
         raise FileNotFoundError(
             f"A text file is required. Received: {path}, which {'is a folder' if path.is_dir() else 'does not exist'}. "
@@ -35,8 +38,9 @@ def check_file(path: str | Path) -> Path:
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their line ends ("\\n" or "\\r\\n").
 
-    A byte order mark at the start of the file is left out. A last line without a line end counts as a line. Raises
-    FileNotFoundError at once; while reading, ValueError for damaged gzip data, or naming a line that is not UTF-8.
+    STANDARD_INPUT is read once, from where it is. A byte order mark at the start of the file is left out. A last line
+    without a line end counts as a line. Raises FileNotFoundError at once; while reading, ValueError for damaged gzip
+    data, or naming a line that is not UTF-8.
     """
     return _lines(check_file(path))
 
@@ -65,7 +69,9 @@ def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
     for number, line in enumerate(read_lines(path), start=1):
         source, tab, target = line.partition("\t")
         if not tab or "\t" in target:
-            raise ValueError(f"Each line must be source TAB target. Received: {path}, line {number}: {line[:60]!r}.")
+            raise ValueError(
+                f"Each line must be source TAB target. Received: {shown(path)}, line {number}: {line[:60]!r}."
+            )
         yield source, target
 
 
@@ -79,19 +85,13 @@ def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Writes lines to a file atomically, each followed by "\\n", and creates missing folders.
 
-    A file whose name ends in `.gz` is compressed. What is not a regular file, such as /dev/stdout, is written directly.
-    Raises FileNotFoundError if `path` is a folder. A line that contains a line break, which would shift all lines after
-    it, raises a ValueError; no file is written then.
+    A file whose name ends in `.gz` is compressed. Links and devices are written as by `atomic_file`. Raises OSError if
+    `path` is a folder or cannot be written. A line that contains a line break, which would shift all lines after it,
+    raises a ValueError; no file is written then.
     """
     path = Path(path)
-    if path.is_dir():
-        raise FileNotFoundError(f"A file to write is required. Received: {path}, which is a folder. Add a file name.")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    is_device = path.exists() and not path.is_file()
-    with contextlib.ExitStack() as stack:
-        output: BinaryIO = stack.enter_context(path.open("wb") if is_device else atomic_file(path))
-        if path.suffix == ".gz":  # without name and time inside, so that equal lines make equal files
-            output = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=output, mtime=0))  # type: ignore[assignment]
+    check_writable(path)
+    with atomic_file(path) as file, compressed(file, path) as output:
         for number, line in enumerate(lines, start=1):
             if "\n" in line:
                 raise ValueError(
@@ -99,6 +99,14 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
                     "Replace the break with a space."
                 )
             output.write(f"{line}\n".encode())
+
+
+def compressed(file: BinaryIO, path: Path) -> contextlib.AbstractContextManager[BinaryIO]:
+    """The open file, or if the name of `path` ends in `.gz` a file that compresses into it."""
+    if path.suffix != ".gz":
+        return contextlib.nullcontext(file)
+    # without name and time inside, so that equal lines make equal files
+    return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
 
 
 def _lines(path: Path) -> Iterator[str]:
@@ -110,15 +118,25 @@ def _lines(path: Path) -> Iterator[str]:
                 advice = "Let its name end in .gz."
                 raise ValueError(f"Text must be UTF-8. Received: {path}, which is gzip data. {advice}") from None
             raise ValueError(
-                f"{path}, line {number}: text must be UTF-8. Received: byte 0x{error.object[error.start]:02x} after "
-                f"{error.start} bytes of the line. Convert the file with iconv, or correct the line."
+                f"{shown(path)}, line {number}: text must be UTF-8. Received: byte "
+                f"0x{error.object[error.start]:02x} after {error.start} bytes of the line. Convert the file with "
+                "iconv, or correct the line."
             ) from None
         if text:  # empty only if the file is a byte order mark and nothing else
             yield text.removesuffix("\n").removesuffix("\r")
 
 
+def shown(path: str | Path) -> str:
+    """What messages call a file to read."""
+    return "standard input" if Path(path) == STANDARD_INPUT else str(path)
+
+
 def _byte_lines(path: Path) -> Iterator[bytes]:
     """The lines of a file with their line ends, decompressed."""
+    if path == STANDARD_INPUT:
+        with open(0, "rb", closefd=False) as file:
+            yield from file
+        return
     with open(path, "rb") as file:
         if path.suffix != ".gz":
             yield from file

@@ -220,7 +220,7 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="which is a folder"):
+    with pytest.raises(IsADirectoryError, match="which is a folder"):
         text_files.write_lines(tmp_path, ["a"])
 
 

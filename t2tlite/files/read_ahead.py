@@ -1,0 +1,40 @@
+"""Reads ahead in a pipe, so that what has arrived can be used while more is waited for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+AHEAD = 10_000  # items that are read at most before they are asked for
+
+
+class ReadAhead(Iterator[T], Generic[T]):
+    """The items of an iterator, which a thread reads; an exception of the iterator is raised in its place."""
+
+    def __init__(self, items: Iterator[T]) -> None:
+        self._queue: queue.Queue[tuple[str, object]] = queue.Queue(AHEAD)
+        threading.Thread(target=self._read, args=(items,), daemon=True).start()
+
+    def __next__(self) -> T:
+        kind, value = self._queue.get()
+        if kind == "item":
+            return value  # type: ignore[return-value]
+        self._queue.put((kind, value))  # the end stays the end
+        raise value if isinstance(value, BaseException) else StopIteration
+
+    def ready(self) -> bool:
+        """Whether the next item, or the end, is there without waiting."""
+        return not self._queue.empty()
+
+    def _read(self, items: Iterator[T]) -> None:
+        try:
+            for item in items:
+                self._queue.put(("item", item))
+        except BaseException as error:
+            self._queue.put(("end", error))
+        else:
+            self._queue.put(("end", None))

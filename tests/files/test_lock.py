@@ -1,0 +1,91 @@
+"""A folder that one process at a time may write."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from t2tlite.files.lock import LOCK, only_process
+
+REFUSED = (
+    r"^Only one process at a time can bake\. Received: .*/oven, which another one is filling\. Wait until it is done"
+)
+
+
+def test_a_second_process_is_refused_and_the_folder_is_left_as_it_was(tmp_path):
+    oven = tmp_path / "oven"
+    with only_process(oven, "bake"):
+        with pytest.raises(ValueError, match=REFUSED), only_process(oven, "bake"):
+            pass
+        (oven / "bread").touch()
+    assert [path.name for path in oven.iterdir()] == ["bread"]
+    with only_process(oven, "bake"):
+        (oven / "bread").unlink()
+    assert not oven.exists()  # left empty
+
+
+def test_a_process_can_wait_for_the_other(tmp_path):
+    """The first one leaves the folder empty, and so removes it, while the second waits."""
+    oven, order = tmp_path / "oven", []
+
+    def second():
+        with only_process(oven, "bake", wait=True):
+            order.append("second")
+            (oven / "bread").touch()
+
+    waiting = threading.Thread(target=second)
+    with only_process(oven, "bake"):
+        waiting.start()
+        time.sleep(0.2)
+        order.append("first")
+    waiting.join(60)
+    assert order == ["first", "second"]
+    assert [path.name for path in oven.iterdir()] == ["bread"]
+
+
+def test_the_lock_ends_with_a_process_that_is_killed(tmp_path):
+    oven = tmp_path / "oven"
+    code = "import pathlib, sys, time; from t2tlite.files.lock import only_process\n"
+    code += "with only_process(pathlib.Path(sys.argv[1]), 'bake'): print('locked', flush=True); time.sleep(600)"
+    with subprocess.Popen([sys.executable, "-c", code, str(oven)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        with pytest.raises(ValueError, match=REFUSED), only_process(oven, "bake"):
+            pass
+        process.kill()
+    assert (oven / LOCK).exists()
+    with only_process(oven, "bake"):
+        pass
+
+
+def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
+    """Between opening and locking, the owner removes its file, and another process locks a new one."""
+    flock, second = fcntl.flock, []
+
+    def slow_flock(handle: int, how: int) -> None:
+        if not second:
+            (tmp_path / LOCK).unlink()
+            second.append(Path.open(tmp_path / LOCK, "w"))
+            flock(second[0], how)
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", slow_flock)
+    with pytest.raises(ValueError, match="which another one is filling"), only_process(tmp_path, "bake"):
+        pass
+    second[0].close()
+
+
+def test_a_file_system_without_locks(tmp_path, monkeypatch):
+    def no_locks(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with only_process(tmp_path / "oven", "bake"):
+        assert (tmp_path / "oven").is_dir()
+    assert not (tmp_path / "oven").exists()

@@ -1,0 +1,56 @@
+"""Records in JSON files: what a damaged one says."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from t2tlite.files.records import Amount, Count, FileName, read_record, write_record
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    file: FileName
+    pairs: Count
+    seconds: Amount
+
+
+WHOLE = '{"file": "a.arrow", "pairs": 3, "seconds": 1.5}'
+
+
+def read(folder, text):
+    path = folder / "record.json"
+    path.write_bytes(text.encode())
+    return read_record(path, Record, "Copy it again.")
+
+
+def test_a_whole_record_and_one_of_a_newer_version(tmp_path):
+    assert read(tmp_path, WHOLE) == read(tmp_path, WHOLE[:-1] + ', "new": [1]}') == Record("a.arrow", 3, 1.5)
+    write_record(tmp_path / "record.json", Record("b", 2**63 - 1, 0.0))
+    assert read_record(tmp_path / "record.json", Record, "") == Record("b", 2**63 - 1, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("3", "-1", "Expected `int` >= 0 - at `$.pairs`"),
+        ("3", "true", "Expected `int`, got `bool` - at `$.pairs`"),
+        ("3", str(2**63), "Expected `int` <= 9223372036854775807 - at `$.pairs`"),
+        ("3", "9" * 5000, "Integer value out of range - at `$.pairs`"),
+        ("1.5", "NaN", "JSON is malformed: invalid character"),
+        ("1.5", "1e999", "Number out of range - at `$.seconds`"),
+        ("1.5", "1e200", "Expected `float` <= 1e+100 - at `$.seconds`"),
+        ('"a.arrow"', '"../a"', "Expected `str` matching regex"),
+        ('"a.arrow"', '""', "Expected `str` matching regex"),
+        ('"a.arrow"', '"\\u0000"', "Expected `str` matching regex"),
+        ('"a.arrow"', '"\\ud800"', "JSON is malformed"),
+        ("3", '3, "new": ' + "[" * 5000 + "]" * 5000, "maximum recursion depth exceeded"),
+        (WHOLE, "", "Input data was truncated"),
+        (WHOLE, "{", "Input data was truncated"),
+    ],
+)
+def test_a_damaged_record_names_file_and_field(tmp_path, old, new, message):
+    with pytest.raises(ValueError, match=rf"record\.json is damaged: {re.escape(message)}.*\. Copy it again\.$"):
+        read(tmp_path, WHOLE.replace(old, new, 1))
