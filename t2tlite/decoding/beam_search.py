@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from keras import ops
 
+from t2tlite.decoding.constraints import Constraint
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
@@ -28,10 +29,19 @@ class BeamState(NamedTuple):
     ancestors: Tensor  # float32 [B, M, L, M]: 1 if a hypothesis was in that slot at that position
     finished_ids: Tensor  # int32 [B, M, L]: the best finished hypotheses, best first, EOS included
     finished_scores: Tensor  # float32 [B, M]: log-probability / length penalty; NEVER in an empty slot
+    finished_log_probs: Tensor  # float32 [B, M]
     cache: DecodingCache  # of the model
 
 
-def length_penalty(length: Tensor, alpha: float) -> Tensor:
+class BeamResult(NamedTuple):
+    """What a search found, best first."""
+
+    ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
+    scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
+    log_probs: Tensor  # float32 [B, M]: log-probabilities (natural) of all tokens, EOS included; NEVER likewise
+
+
+def length_penalty(length: Tensor, alpha: float | Tensor) -> Tensor:
     """((5 + length) / 6)^alpha (Wu et al. 2016, equation 14); the EOS counts as a token."""
     return ((5.0 + ops.cast(length, "float32")) / 6.0) ** alpha
 
@@ -43,10 +53,11 @@ def beam_search(
     max_lengths: Tensor,
     beam_size: int,
     length: Tensor,
-    alpha: float,
-    n_best: int = 1,
+    alpha: float | Tensor,
+    n_best: int | Tensor = 1,
     penalise_unfinished: bool = True,
-) -> tuple[Tensor, Tensor]:
+    constrain: Constraint | None = None,
+) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
 
     At each position the 2 M best continuations of the alive hypotheses are considered: those that end in EOS compete
@@ -65,10 +76,7 @@ def beam_search(
         n_best: how many of the M results must be the final ones; with fewer, a search stops sooner.
         penalise_unfinished: whether the scores of unfinished hypotheses have the length penalty; tensor2tensor's
             are log-probabilities.
-
-    Returns:
-        ids: int32 [B, M, L], best first, ending with EOS, padded with PAD.
-        scores: float32 [B, M]; NEVER in an empty slot.
+        constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
     """
     batch = ops.shape(max_lengths)[0]
     max_penalty = length_penalty(max_lengths, alpha)  # [B]
@@ -90,20 +98,22 @@ def beam_search(
         own_slot = ops.eye(beam_size, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
         ancestors = state.ancestors + own_slot * here[None, None, :, None]  # [B, M, L, M]
         logits, cache = decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
-        tokens, log_probs, slots = _best_continuations(logits, state.alive_log_probs, beam_size)  # [B, 2M] each
+        allowed = None if constrain is None else constrain(logits, state.alive_ids, state.step)  # [B, M, V]
+        tokens, log_probs, slots = _best_continuations(logits, allowed, state.alive_log_probs, beam_size)  # [B, 2M]
 
-        ids = _take_slots(state.alive_ids, slots) * (1 - ops.cast(here, "int32"))  # [B, 2M, L]
+        ids = take_slots(state.alive_ids, slots) * (1 - ops.cast(here, "int32"))  # [B, 2M, L]
         ids = ids + tokens[:, :, None] * ops.cast(here, "int32")
         ends = ops.equal(tokens, EOS)  # [B, 2M]
 
         alive_log_probs, order = ops.top_k(ops.where(ends, NEVER, log_probs), beam_size)  # [B, M]
-        alive_ids = _take_slots(ids, order)
-        alive_ancestors = _take_slots(ancestors, _take_slots(slots, order))
+        alive_ids = take_slots(ids, order)
+        alive_ancestors = take_slots(ancestors, take_slots(slots, order))
 
         finished = ops.logical_and(ends, log_probs > NEVER / 2)  # an empty slot is not finished
         scores = ops.where(finished, log_probs / length_penalty(state.step + 1, alpha), NEVER)  # [B, 2M]
         finished_scores, order = ops.top_k(ops.concatenate([state.finished_scores, scores], axis=1), beam_size)
-        finished_ids = _take_slots(ops.concatenate([state.finished_ids, ids], axis=1), order)
+        finished_ids = take_slots(ops.concatenate([state.finished_ids, ids], axis=1), order)
+        finished_log_probs = take_slots(ops.concatenate([state.finished_log_probs, log_probs], axis=1), order)
 
         def keep(new: Tensor, old: Tensor) -> Tensor:  # a sentence that is done does not change
             shape = (-1,) + (1,) * (len(new.shape) - 1)
@@ -116,6 +126,7 @@ def beam_search(
             ancestors=keep(alive_ancestors, ancestors),
             finished_ids=keep(finished_ids, state.finished_ids),
             finished_scores=keep(finished_scores, state.finished_scores),
+            finished_log_probs=keep(finished_log_probs, state.finished_log_probs),
             cache=cache,
         )
 
@@ -127,6 +138,7 @@ def beam_search(
         ancestors=ops.zeros((batch, beam_size, length, beam_size), dtype="float32"),
         finished_ids=ops.zeros((batch, beam_size, length), dtype="int32"),
         finished_scores=ops.full((batch, beam_size), NEVER, dtype="float32"),
+        finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
         cache=cache,
     )
     state = BeamState(*ops.while_loop(lambda *fields: ops.any(unfinished(BeamState(*fields))), body, start))
@@ -134,26 +146,34 @@ def beam_search(
     alive_scores = state.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
     alive_scores = ops.where(state.alive_log_probs <= NEVER / 2, NEVER, alive_scores)
     scores = ops.where(none_finished, alive_scores, state.finished_scores)
-    return ops.where(none_finished[:, :, None], state.alive_ids, state.finished_ids), scores
+    log_probs = ops.where(none_finished, state.alive_log_probs, state.finished_log_probs)
+    return BeamResult(
+        ids=ops.where(none_finished[:, :, None], state.alive_ids, state.finished_ids),
+        scores=scores,
+        log_probs=ops.where(scores <= NEVER / 2, NEVER, log_probs),
+    )
 
 
-def _best_continuations(logits: Tensor, alive_log_probs: Tensor, beam_size: int) -> tuple[Tensor, Tensor, Tensor]:
+def _best_continuations(
+    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor, beam_size: int
+) -> tuple[Tensor, Tensor, Tensor]:
     """The 2 M best (for greedy search the one best) one-token continuations of a sentence's hypotheses.
 
-    From logits [B, M, V] and alive_log_probs [B, M] to tokens int32, log_probs float32, slots int32 (which hypothesis
-    each continues), all [B, 2M], best first.
+    From logits [B, M, V], what a constraint made of them, if there is one, and alive_log_probs [B, M] to tokens int32,
+    log_probs float32, slots int32 (which hypothesis each continues), all [B, 2M], best first.
     """
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
-    values, tokens = ops.top_k(logits, each)  # [B, M, each]
-    log_sum = ops.log(ops.sum(ops.exp(logits - values[:, :, :1]), axis=-1, keepdims=True))  # less the largest logit
-    log_probs = values - values[:, :, :1] - log_sum + alive_log_probs[:, :, None]
+    values, tokens = ops.top_k(logits if allowed is None else allowed, each)  # [B, M, each]
+    largest = values[:, :, :1] if allowed is None else ops.max(logits, axis=-1, keepdims=True)
+    log_sum = ops.log(ops.sum(ops.exp(logits - largest), axis=-1, keepdims=True))  # less the largest logit
+    log_probs = values - largest - log_sum + alive_log_probs[:, :, None]
     log_probs, order = ops.top_k(ops.reshape(log_probs, (-1, beam_size * each)), wanted)  # [B, 2M]
     tokens = ops.take_along_axis(ops.reshape(tokens, (-1, beam_size * each)), order, axis=1)
     return ops.cast(tokens, "int32"), log_probs, ops.cast(order // each, "int32")
 
 
-def _take_slots(x: Tensor, slots: Tensor) -> Tensor:
+def take_slots(x: Tensor, slots: Tensor) -> Tensor:
     """x [B, N, ...] and int [B, K] -> [B, K, ...]: of each sentence, the entries in the named slots."""
     flat = ops.reshape(x, (-1, *ops.shape(x)[2:]))  # [B * N, ...]
     rows = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * x.shape[1] + slots  # [B, K]

@@ -1,164 +1,183 @@
-"""Token ids in, token ids out: sorts sentences into batches and runs beam search, or scores given targets."""
+"""Decodes token ids with TensorFlow, by beam search or sampling, and scores given targets."""
 
 # B batch, S source length, T target length, M beam size, L most positions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.data.batch_plan import bucket_boundaries, padded_length
-from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.data.batch_plan import padded_length
+from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search
+from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.token_decoder import TENSORFLOW, TokenDecoder, TokenHypothesis, memory_error
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Seq2SeqModel, Tensor
 
-LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
-# What is decoded together, unless batch_size says otherwise.
-BATCH_TOKENS = 1024  # source tokens, padding counted
-BATCH_POSITIONS = 32_768  # positions of all hypotheses, which have keys and values in the cache: these need the memory
+NOTHING_MORE: Mapping[str, Tensor] = {}
 
 
-class TokenHypothesis(NamedTuple):
-    """A hypothesis of beam search as token ids."""
+class TensorFlowEngine:
+    """Computes with a Keras model. With `jit_compile`, XLA compiles the search once for each padded shape."""
 
-    ids: list[int]  # without the EOS
-    score: float  # log-probability / length penalty
+    name, quantization = TENSORFLOW, ""
+
+    def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
+        self._model, self._jit_compile = model, jit_compile
+
+    def decoder(self, options: DecodeHParams) -> TokenDecoder:
+        return Decoder(self._model, options, self._jit_compile)
 
 
-class Decoder:
+class Decoder(TokenDecoder):
     """Decodes and scores token ids with a trained model.
 
-    With `jit_compile`, XLA compiles the search once for each padded shape, which pays on GPUs. `done` is called with
-    the number of sentences after each batch, for a progress bar.
+    With `jit_compile`, XLA compiles the search once for each padded shape, which pays on GPUs.
     """
 
     def __init__(self, model: Seq2SeqModel, options: DecodeHParams, jit_compile: bool = False) -> None:
-        self.options = options
-        self._longest = model.max_positions or LONGEST_BUCKET
+        super().__init__(options, model.max_positions)
         self._jit_compile = jit_compile
-        self._boundaries = bucket_boundaries(LONGEST_BUCKET)
-        alpha = options.alpha if options.beam_size > 1 or options.rules.penalise_greedy else 0.0
 
-        def search(inputs: Tensor, max_lengths: Tensor, length: Tensor) -> tuple[Tensor, Tensor]:
-            with cast_kernels(model):
-                cache = model.start_decoding(inputs, options.beam_size, length)
-                return beam_search(
-                    model.decode_step,
-                    cache,
-                    max_lengths=max_lengths,
-                    beam_size=options.beam_size,
-                    length=length,
-                    alpha=alpha,
-                    n_best=options.return_beams,
-                    penalise_unfinished=options.rules.penalise_unfinished,
-                )
+        def decode(inputs: Tensor, max_lengths: Tensor, length: Tensor, more: Mapping[str, Tensor]) -> BeamResult:
+            return search(model, inputs, max_lengths, length, options, options.alpha, options.return_beams, more)
 
-        def log_probs(inputs: Tensor, targets: Tensor) -> Tensor:
-            losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
-            return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)  # [B]
+        def score(inputs: Tensor, targets: Tensor) -> Tensor:
+            return log_probs(model, inputs, targets)
+
+        def attend(inputs: Tensor, targets: Tensor) -> Tensor:
+            layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
+            return tf.add_n(layers) / len(layers)  # [B, T, S]
 
         ids = tf.TensorSpec((None, None), tf.int32)
-        if jit_compile:  # static shapes: one program for each
-            self._search = tf.function(search, autograph=False, jit_compile=True)
-        else:
-            specs = (ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32))
-            self._search = tf.function(search, autograph=False, input_signature=specs)
-        self._log_probs = tf.function(log_probs, autograph=False, input_signature=(ids, ids))
+        more_specs = {"prefixes": ids, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 
-    def decode(
-        self,
-        sources: Sequence[Sequence[int]],
-        done: Callable[[int], object] = lambda count: None,
-        batches: Iterable[list[int]] | None = None,
+        @functools.cache
+        def compiled(*more: str) -> Callable[..., BeamResult]:
+            if jit_compile:  # static shapes: one program for each
+                return tf.function(decode, autograph=False, jit_compile=True)
+            specs = ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+            given = {name: more_specs[name] for name in more}
+            return tf.function(decode, autograph=False, input_signature=(*specs, given))
+
+        self._compiled_search = compiled
+        self._log_probs = tf.function(score, autograph=False, input_signature=(ids, ids))
+        self._cross_attention = tf.function(attend, autograph=False, input_signature=(ids, ids))
+
+    def _decode_batch(
+        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
     ) -> list[list[TokenHypothesis]]:
-        """For each source, in order, `return_beams` hypotheses or fewer, best first.
-
-        Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
-        to decode together, by default of about equal length. If the memory does not suffice for one sentence, raises a
-        ValueError.
-        """
-        results = [[TokenHypothesis([], 0.0)] for _ in sources]
-        sizes = [len(source) for source in sources], self.options.beam_size, self.options.extra_length
-        for batch in batches or self._batches(*sizes):
-            batch = [i for i in batch if sources[i]]
-            if not batch:
-                continue
-            rows = [sources[i] for i in batch]
-            lengths = [len(row) for row in rows]
-            if self.options.rules.shared_length_limit:
-                lengths = [max(lengths)] * len(rows)
-            # the EOS is not counted in the source's length, but is one of the tokens decoded
-            max_lengths = np.array(lengths, np.int32) + self.options.extra_length + 1
-            for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths), strict=True):
-                results[at] = hypotheses
-            done(len(batch))
-        return results
-
-    def score(
-        self,
-        sources: Sequence[Sequence[int]],
-        targets: Sequence[Sequence[int]],
-        done: Callable[[int], object] = lambda count: None,
-    ) -> list[float]:
-        """The log-probability (natural) of each target, EOS included, given its source, in the order of the pairs.
-
-        Sources and targets are token ids without EOS.
-        """
-        results = [0.0] * len(sources)
-        longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
-        for batch in self._batches(longest):
-            inputs, goals = (self._pad([side[i] for i in batch]) for side in (sources, targets))
-            for at, value in zip(batch, self._log_probs(inputs, goals).numpy(), strict=True):
-                results[at] = float(value)
-            done(len(batch))
-        return results
-
-    def _batches(self, lengths: Sequence[int], hypotheses: int = 1, extra_length: int = 0) -> Iterator[list[int]]:
-        """Indices of sentences, the longest first. Each batch needs about the same memory, or less."""
-        order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
-        start = 0
-        while start < len(order):
-            width = padded_length(lengths[order[start]] + 1, self._boundaries)
-            positions = hypotheses * (width + extra_length)  # of a sentence
-            by_default = min(BATCH_TOKENS // width, BATCH_POSITIONS // positions)
-            rows = max(1, self.options.batch_size // width if self.options.batch_size else by_default)
-            yield [int(i) for i in order[start : start + rows]]
-            start += rows
-
-    def _decode_batch(self, sources: list[Sequence[int]], max_lengths: np.ndarray) -> list[list[TokenHypothesis]]:
         inputs = self._pad(sources)
-        max_lengths = np.minimum(max_lengths, self._longest)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
+        more = {}
+        if any(prefixes):
+            more["prefixes"] = _block(prefixes, length)
+        if self.options.samples:
+            more["uniforms"] = self._uniforms(sources, max_lengths, length)
         try:
-            found = self._search(inputs, max_lengths, length if self._jit_compile else np.int32(length))
+            found = self._compiled_search(*more)(
+                inputs, max_lengths, length if self._jit_compile else np.int32(length), more
+            )
         except tf.errors.ResourceExhaustedError:
             if len(sources) == 1:
-                raise ValueError(
-                    f"The memory does not suffice to decode a sentence of {len(sources[0])} tokens with "
-                    f"beam_size={self.options.beam_size}. Split the sentence, or lower beam_size or extra_length."
-                ) from None
+                raise memory_error(len(sources[0]), self.options.hypotheses) from None
             half = len(sources) // 2
-            parts = zip((sources[:half], sources[half:]), (max_lengths[:half], max_lengths[half:]), strict=True)
-            return [found for part, lengths in parts for found in self._decode_batch(part, lengths)]
-        ids, scores = (x.numpy()[:, : self.options.return_beams] for x in found)
+            parts = slice(half), slice(half, None)
+            halves = [self._decode_batch(sources[part], max_lengths[part], prefixes[part]) for part in parts]
+            return [*halves[0], *halves[1]]
+        sentences = zip(*(x.numpy()[:, : self.options.return_beams] for x in found), strict=True)
         return [
-            [TokenHypothesis(_content(row), float(s)) for row, s in zip(rows, values, strict=True) if s > NEVER / 2]
-            for rows, values in zip(ids, scores, strict=True)
+            [
+                TokenHypothesis(_content(ids), float(score), float(log_prob))
+                for ids, score, log_prob in zip(*sentence, strict=True)
+                if score > NEVER / 2
+            ]
+            for sentence in sentences
         ]
+
+    def _uniforms(self, sources: list[Sequence[int]], max_lengths: np.ndarray, length: int) -> np.ndarray:
+        """Random numbers float32 [B, M, L]; those of a sentence depend on it and the seed alone."""
+        found: np.ndarray = np.zeros((len(sources), self.options.hypotheses, length), np.float32)
+        for rows, source, limit in zip(found, sources, max_lengths, strict=True):
+            for number, row in enumerate(rows):
+                random = np.random.default_rng([self.options.sampling_seed, number, *source])
+                row[:limit] = random.random(limit, dtype=np.float32)
+        return found
+
+    def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
+        return self._log_probs(self._pad(sources), self._pad(targets)).numpy()
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
         width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
-        block: np.ndarray = np.zeros((len(rows), width), np.int32)
-        for at, row in enumerate(rows):
-            block[at, : len(row)] = row
-            block[at, len(row)] = EOS
-        return block
+        return _block([[*row, EOS] for row in rows], width)
+
+    def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
+        return self._cross_attention(self._pad(sources), self._pad(targets)).numpy()
+
+
+def _block(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
+    """Rows padded to a width: int32 [B, width]."""
+    block: np.ndarray = np.zeros((len(rows), width), np.int32)
+    for at, row in enumerate(rows):
+        block[at, : len(row)] = row
+    return block
+
+
+def _constraints(options: DecodeHParams) -> Constraint | None:
+    """What the options forbid; None if nothing."""
+    found = [no_repeat_ngram(options.no_repeat_ngram_size)] if options.no_repeat_ngram_size else []
+    return all_of([*found, min_length(options.min_length)] if options.min_length else found)
+
+
+def search(
+    model: Seq2SeqModel,
+    inputs: Tensor,
+    max_lengths: Tensor,
+    length: int | Tensor,
+    options: DecodeHParams,
+    alpha: float | Tensor,
+    n_best: int | Tensor,
+    more: Mapping[str, Tensor] = NOTHING_MORE,
+) -> BeamResult:
+    """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
+
+    `alpha` and `n_best` count instead of the options' alpha and return_beams. `more` may have prefixes, int32 [B, L]
+    padded with PAD, and must have uniforms, float32 [B, M, L], for sampling.
+    """
+    constraints = _constraints(options)
+    how = {
+        "max_lengths": max_lengths,
+        "alpha": alpha if options.beam_size > 1 or options.samples or options.rules.penalise_greedy else 0.0,
+        "penalise_unfinished": options.rules.penalise_unfinished,
+        "constrain": forced_prefix(more["prefixes"], constraints) if "prefixes" in more else constraints,
+    }
+    with cast_kernels(model):
+        cache = model.start_decoding(inputs, options.hypotheses, length)
+        if options.samples:
+            return sample(
+                model.decode_step,
+                cache,
+                uniforms=tf.ensure_shape(more["uniforms"], (None, options.hypotheses, None)),
+                temperature=options.sampling_temp,
+                keep_top_k=options.sampling_keep_top_k,
+                top_p=options.sampling_top_p,
+                **how,
+            )
+        return beam_search(model.decode_step, cache, beam_size=options.beam_size, length=length, n_best=n_best, **how)
+
+
+def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
+    """The log-probability of each target, given its source: int32 [B, S] and [B, T], EOS included, to float32 [B]."""
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
+    return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)
 
 
 def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:

@@ -10,82 +10,13 @@ import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
+from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
 
 from t2tlite.config import HParams
 from t2tlite.decoding.beam_search import NEVER, beam_search, length_penalty
 from t2tlite.models.transformer import Transformer, build_transformer
 
 # B batch, M hypotheses of a sentence, L most positions, V vocabulary
-
-VOCAB, LENGTH, EOS = 5, 4, 1
-BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
-
-
-def log_softmax(x: np.ndarray) -> np.ndarray:
-    x = x.astype(np.float64)
-    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
-
-
-class TableModel:
-    """A language model that is a table: random logits for each sentence and each prefix.
-
-    It finds a hypothesis' prefix as the Transformer does: from what each slot held at each position, and `ancestors`.
-    """
-
-    def __init__(self, sentences: int, seed: int = 1, eos_bonus: float = 0.0) -> None:
-        random = np.random.default_rng(seed)
-        self.table = random.normal(scale=1.5, size=(sentences, LENGTH, VOCAB ** (LENGTH - 1), VOCAB))
-        self.table[..., EOS] += eos_bonus
-
-    def logits(self, sentence: int, prefix: tuple[int, ...]) -> np.ndarray:
-        number = sum(token * VOCAB**i for i, token in enumerate(prefix))
-        return self.table[sentence, len(prefix), number]
-
-    def steps(self, sentences: list[int]):
-        """What beam_search takes, for these sentences."""
-
-        def decode_step(tokens, step, ancestors, slots):
-            slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)  # slots [B, L, M]
-            slots[:, step] = tokens
-            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[:, :, 1 : step + 1].astype(int)
-            logits = [
-                [self.logits(sentence, tuple(prefix)) for prefix in hypotheses]
-                for sentence, hypotheses in zip(sentences, history, strict=True)
-            ]
-            return tf.constant(np.array(logits), tf.float32), tf.constant(slots)
-
-        return decode_step
-
-    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
-        slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
-        ids, scores = beam_search(
-            self.steps(sentences),
-            slots,
-            max_lengths=np.array(max_lengths, np.int32),
-            beam_size=beam,
-            length=LENGTH,
-            alpha=alpha,
-            n_best=n_best,
-            **options,
-        )
-        return np.asarray(ids), np.asarray(scores)
-
-    def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
-        return sum(log_softmax(self.logits(sentence, tokens[:i]))[token] for i, token in enumerate(tokens))
-
-    def exhaustive(self, sentence: int, max_length: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
-        """Every sequence that ends within `max_length` tokens, with its score, best first."""
-        others = [token for token in range(VOCAB) if token != EOS]
-        found = []
-        for length in range(1, max_length + 1):
-            for body in itertools.product(others, repeat=length - 1):
-                tokens = (*body, EOS)
-                found.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
-        return sorted(found, reverse=True)
-
-
-def padded(tokens: tuple[int, ...], length: int = LENGTH) -> list[int]:
-    return [*tokens, *[0] * (length - len(tokens))]
 
 
 @pytest.fixture(scope="module")
@@ -102,13 +33,15 @@ def test_length_penalty(length, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
 @pytest.mark.parametrize("max_lengths", [[4, 4, 4, 4], [1, 2, 3, 4]], ids=["equal", "unequal"])
 def test_a_wide_beam_finds_what_exhaustive_search_finds(table, alpha, max_lengths):
-    ids, scores = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM)
+    ids, scores, log_probs = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM)
     assert ids.shape == (4, BEAM, LENGTH)
     for b, max_length in enumerate(max_lengths):
         expected = table.exhaustive(b, max_length, alpha)
         found = len(expected)
         assert ids[b, :found].tolist() == [padded(tokens) for _, tokens in expected]
         np.testing.assert_allclose(scores[b, :found], [score for score, _ in expected], rtol=1e-5)
+        np.testing.assert_allclose(log_probs[b, :found], [table.log_prob(b, ids) for _, ids in expected], rtol=1e-5)
+        assert (log_probs[b, found:] == np.float32(NEVER)).all()
         assert (scores[b, found:] == np.float32(NEVER)).all(), "a score in a slot for which nothing was found"
 
 
@@ -117,7 +50,7 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(table, alpha, max_length
 @pytest.mark.parametrize("eos_bonus", [0.0, 4.0])
 def test_stopping_early_does_not_change_the_best(alpha, n_best, eos_bonus):
     table = TableModel(sentences=3, seed=2, eos_bonus=eos_bonus)
-    ids, scores = table.search([0, 1, 2], [4, 4, 3], BEAM, alpha, n_best)
+    ids, scores, _ = table.search([0, 1, 2], [4, 4, 3], BEAM, alpha, n_best)
     for b, max_length in enumerate([4, 4, 3]):
         expected = table.exhaustive(b, max_length, alpha)[:n_best]
         assert ids[b, :n_best].tolist() == [padded(tokens) for _, tokens in expected]
@@ -127,16 +60,16 @@ def test_stopping_early_does_not_change_the_best(alpha, n_best, eos_bonus):
 @pytest.mark.parametrize(("beam", "alpha"), [(1, 0.6), (2, 0.0), (2, 1.0), (3, 0.6)])
 def test_a_sentence_is_decoded_as_if_alone(table, beam, alpha):
     max_lengths = [4, 2, 3, 1]
-    ids, scores = table.search([0, 1, 2, 3], max_lengths, beam, alpha, n_best=beam)
+    ids, scores, _ = table.search([0, 1, 2, 3], max_lengths, beam, alpha, n_best=beam)
     for b, max_length in enumerate(max_lengths):
-        alone_ids, alone_scores = table.search([b], [max_length], beam, alpha, n_best=beam)
+        alone_ids, alone_scores, _ = table.search([b], [max_length], beam, alpha, n_best=beam)
         np.testing.assert_array_equal(ids[b], alone_ids[0])
         np.testing.assert_allclose(scores[b], alone_scores[0], rtol=1e-6)
         assert not ids[b, :, max_length:].any()
 
 
 def test_one_hypothesis_is_greedy_search(table):
-    ids, scores = table.search([0, 1, 2, 3], [4, 4, 4, 2], beam=1, alpha=0.6)
+    ids, scores, _ = table.search([0, 1, 2, 3], [4, 4, 4, 2], beam=1, alpha=0.6)
     for b, max_length in enumerate([4, 4, 4, 2]):
         tokens: tuple[int, ...] = ()
         while len(tokens) < max_length and EOS not in tokens:
@@ -151,7 +84,7 @@ def test_live_hypotheses_where_nothing_ended(penalise):
     """With penalised scores, or with tensor2tensor's, which are not."""
     table = TableModel(sentences=2, eos_bonus=-np.inf)
     beam, alpha, max_lengths = 64, 1.0, [4, 2]
-    ids, scores = table.search([0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise)
+    ids, scores, log_probs = table.search([0, 1], max_lengths, beam, alpha, penalise_unfinished=penalise)
     others = [token for token in range(VOCAB) if token != EOS]
     for b, max_length in enumerate(max_lengths):
         every = [(table.log_prob(b, tokens), tokens) for tokens in itertools.product(others, repeat=max_length)]
@@ -159,6 +92,8 @@ def test_live_hypotheses_where_nothing_ended(penalise):
         assert ids[b, : len(best)].tolist() == [padded(tokens) for _, tokens in best]
         penalty = ((5 + max_length) / 6) ** alpha if penalise else 1.0
         np.testing.assert_allclose(scores[b, : len(best)], [score / penalty for score, _ in best], rtol=1e-5)
+        np.testing.assert_allclose(log_probs[b, : len(best)], [score for score, _ in best], rtol=1e-5)
+        assert (log_probs[b, len(best) :] == np.float32(NEVER)).all()
         assert (scores[b, len(best) :] == np.float32(NEVER)).all()
 
 
@@ -194,7 +129,7 @@ def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, le
 
 @pytest.fixture(scope="module")
 def nbest(model):
-    ids, scores = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
+    ids, scores, _ = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
     return np.asarray(ids), np.asarray(scores)
 
 
@@ -232,7 +167,7 @@ def test_equals_a_search_without_a_cache(model, nbest):
         return tf.reshape(logits, (3, 4, 12)), tf.constant(slots)
 
     options = {"max_lengths": MAX_LENGTHS, "beam_size": 4, "length": 8, "alpha": 0.6, "n_best": 4}
-    ids, scores = beam_search(reshaped, np.zeros((3, 8, 4), np.int32), **options)
+    ids, scores, _ = beam_search(reshaped, np.zeros((3, 8, 4), np.int32), **options)
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
@@ -240,13 +175,13 @@ def test_equals_a_search_without_a_cache(model, nbest):
 def test_transformer_decodes_a_sentence_as_if_alone(model, nbest):
     for b in range(2):
         source = SOURCES[b : b + 1, : (SOURCES[b] != 0).sum()]
-        ids, scores = decode(model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4)
+        ids, scores, _ = decode(model, source, MAX_LENGTHS[b : b + 1], beam=4, alpha=0.6, n_best=4)
         np.testing.assert_array_equal(ids[0], nbest[0][b])
         np.testing.assert_allclose(scores[0], nbest[1][b], rtol=1e-5)
 
 
 def test_greedy_equals_a_loop_over_the_full_forward_pass(model):
-    ids, _ = decode(model, SOURCES, MAX_LENGTHS, beam=1, alpha=0.6, n_best=1)
+    ids, *_ = decode(model, SOURCES, MAX_LENGTHS, beam=1, alpha=0.6, n_best=1)
     greedy = np.zeros((3, 8), np.int32)
     for t in range(8):
         best = np.asarray(model(SOURCES, greedy))[:, t].argmax(axis=-1)
@@ -265,7 +200,7 @@ def test_compiled_search_is_the_same(model, nbest, jit_compile):
     def compiled(sources, max_lengths):
         return decode(model, sources, max_lengths, beam=4, alpha=0.6, n_best=4)
 
-    ids, scores = compiled(SOURCES, MAX_LENGTHS)
+    ids, scores, _ = compiled(SOURCES, MAX_LENGTHS)
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
@@ -317,7 +252,7 @@ def test_decodes_equal_tensor2tensors(theirs, name, mode):
     length = inputs.shape[1] + int(data["decode_length"])  # its limit, the same for every sentence of a batch
     length = 5 if mode.endswith("short") else length
     max_lengths = np.full(len(inputs), length, np.int32)
-    ids, scores = decode(model, inputs, max_lengths, beam, alpha, n_best, length)
+    ids, scores, _ = decode(model, inputs, max_lengths, beam, alpha, n_best, length)
     outputs = data[f"decode/{mode}/outputs"].reshape(len(inputs), n_best, -1)
     width = outputs.shape[-1]
     np.testing.assert_array_equal(np.asarray(ids)[:, :n_best, :width], outputs)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding import decoder
-from t2tlite.decoding.decoder import Decoder, TokenHypothesis
+from t2tlite.decoding import token_decoder
+from t2tlite.decoding.decoder import Decoder
+from t2tlite.decoding.token_decoder import TokenHypothesis
 
 PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
@@ -19,9 +20,9 @@ def batches(monkeypatch, lengths, **options):
     """The numbers of tokens of the sources in each batch."""
     found: list[list[int]] = []
 
-    def record(self, sources, max_lengths):
+    def record(self, sources, max_lengths, prefixes):
         found.append([len(source) for source in sources])
-        return [[TokenHypothesis([], 0.0)] for _ in sources]
+        return [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
 
     monkeypatch.setattr(Decoder, "_decode_batch", record)
     model = SimpleNamespace(max_positions=None)
@@ -36,8 +37,8 @@ def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
     assert sum(map(len, found)) == len(LENGTHS)
     for batch in found:
         positions = len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
-        assert positions <= decoder.BATCH_POSITIONS or len(batch) == 1
-        assert sum(batch) <= decoder.BATCH_TOKENS or len(batch) == 1
+        assert positions <= token_decoder.BATCH_POSITIONS or len(batch) == 1
+        assert sum(batch) <= token_decoder.BATCH_TOKENS or len(batch) == 1
 
 
 def test_short_sentences_of_a_parser_need_no_more_memory_than_long_ones(monkeypatch):
@@ -50,6 +51,19 @@ def test_the_longest_come_first_and_enough_at_once(monkeypatch):
     found = batches(monkeypatch, LENGTHS)
     assert [length for batch in found for length in batch] == sorted(LENGTHS, reverse=True)
     assert max(map(len, found)) >= 100
+
+
+def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
+    limits = []
+
+    def record(self, sources, max_lengths, prefixes):
+        limits.append(max_lengths)
+        return [[TokenHypothesis([], 0.0, 0.0)]]
+
+    monkeypatch.setattr(Decoder, "_decode_batch", record)
+    Decoder(SimpleNamespace(max_positions=None), DecodeHParams(extra_length=2**31 - 1)).decode([[5, 6]])
+    (limit,) = limits
+    assert (limit.tolist(), limit.dtype) == ([token_decoder.LONGEST_BUCKET], np.int32)
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])

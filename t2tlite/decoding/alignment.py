@@ -1,0 +1,63 @@
+"""Word alignments from cross-attention.
+
+The rule: the cross-attention weights are averaged over all heads of all decoder layers. The weight between two words is
+the sum over the pieces of the source word, and the mean over those of the target word; end-of-sentence tokens (EOS)
+are left out. Each target word is aligned to the source word that has the greatest weight, the first of several. Words
+are what white space separates, counted from 0.
+"""
+
+# S source pieces, T target pieces, without EOS
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from t2tlite.vocabularies.text_encoder import TextEncoder
+
+Alignment = list[tuple[int, int]]  # (source word, target word), by target word
+
+
+def pharaoh(alignment: Alignment) -> str:
+    """Pairs as Pharaoh and fast_align write them.
+
+    >>> pharaoh([(0, 0), (2, 1)])
+    '0-0 2-1'
+    """
+    return " ".join(f"{source}-{target}" for source, target in alignment)
+
+
+def align(weights: np.ndarray, source_words: Sequence[int], target_words: Sequence[int]) -> Alignment:
+    """The alignment of cross-attention weights [T, S], given the word of each piece, by the rule above.
+
+    >>> align(np.array([[0.2, 0.3, 0.4], [0.1, 0.1, 0.8]]), [0, 0, 1], [0, 1])
+    [(0, 0), (1, 1)]
+    """
+    by_source = np.stack([weights[:, _is(source_words, w)].sum(axis=1) for w in sorted(set(source_words))], axis=1)
+    sources = sorted(set(source_words))
+    return [(sources[by_source[_is(target_words, w)].mean(axis=0).argmax()], w) for w in sorted(set(target_words))]
+
+
+def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list[int]:
+    """The word of each piece of a text, counted from 0.
+
+    A piece without visible characters belongs to the word after it. If the vocabulary changes the text so that it has
+    more words, those beyond its last are counted as the last.
+    """
+    words = text.split()
+    encoded = encoder.encode_batch(words)
+    if list(itertools.chain(*encoded)) == list(ids):  # as with SentencePiece, whose pieces do not span words
+        return [number for number, pieces in enumerate(encoded) for _ in pieces]
+    found, seen = [], 0
+    for end in range(1, len(ids) + 1):
+        restored = encoder.decode(ids[:end])
+        visible = sum(len(word) for word in restored.split())
+        found.append(len(restored.split()) - (visible > seen))
+        seen = max(seen, visible)
+    return [max(0, min(number, len(words) - 1)) for number in found]
+
+
+def _is(words: Sequence[int], word: int) -> np.ndarray:
+    return np.array(words) == word

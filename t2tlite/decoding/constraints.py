@@ -1,0 +1,75 @@
+"""What a search may not choose: functions that lower the logits of tokens which are not allowed at a position.
+
+Beam search and sampling choose tokens by what a constraint returns. Log-probabilities are still computed from the
+model's own logits, so that a translation has the same log-probability however it was found.
+"""
+
+# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from keras import ops
+
+from t2tlite.tokens import EOS, PAD
+from t2tlite.types import Tensor
+
+FORBIDDEN = -1e9  # the logit of a token that must not be chosen
+
+# (logits [B, M, V], ids int32 [B, M, L] of the hypotheses so far, step: positions decoded) -> logits [B, M, V]
+Constraint = Callable[[Tensor, Tensor, Tensor], Tensor]
+
+
+def min_length(tokens: int) -> Constraint:
+    """No EOS before a hypothesis has so many tokens."""
+
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+        is_eos = ops.equal(ops.arange(logits.shape[-1]), EOS)  # [V]
+        return ops.where(ops.logical_and(is_eos, step < tokens), FORBIDDEN, logits)
+
+    return constrain
+
+
+def no_repeat_ngram(size: int) -> Constraint:
+    """No token that would end a sequence of `size` tokens which the hypothesis already has."""
+
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+        (rows, vocab), length = (ops.shape(logits)[0] * ids.shape[1], logits.shape[-1]), ops.shape(ids)[2]
+        ids = ops.reshape(ids, (rows, length))
+        positions = ops.arange(length)
+        repeats = ops.logical_and(positions >= size - 1, positions < step)[None]  # [1, L]
+        for back in range(1, size):  # are the tokens before a position the last ones of the hypothesis?
+            last = ops.take(ids, ops.maximum(step - back, 0), axis=1)[:, None]  # [B * M, 1]
+            repeats = ops.logical_and(repeats, ops.equal(ops.roll(ids, back, axis=1), last))  # [B * M, L]
+        lowered = ops.where(ops.broadcast_to(repeats, (rows, length)), FORBIDDEN, 0.0)
+        at = ops.stack([ops.tile(ops.arange(rows)[:, None], (1, length)), ids], axis=-1)  # [B * M, L, 2]
+        sums = ops.scatter(ops.reshape(at, (-1, 2)), ops.reshape(lowered, (-1,)), (rows, vocab))
+        return logits + ops.reshape(sums, ops.shape(logits))
+
+    return constrain
+
+
+def forced_prefix(prefixes: Tensor, otherwise: Constraint | None) -> Constraint:
+    """The tokens of `prefixes`, int32 [B, L], first; where these are PAD, what `otherwise` allows."""
+
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+        forced = ops.take(prefixes, step, axis=1)[:, None, None]  # [B, 1, 1]
+        is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)  # [B, 1, V]
+        allowed = logits if otherwise is None else otherwise(logits, ids, step)
+        return ops.where(ops.equal(forced, PAD), allowed, ops.where(is_forced, logits, FORBIDDEN))
+
+    return constrain
+
+
+def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
+    """Their conjunction; None if there are none."""
+    if not constraints:
+        return None
+
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+        for constraint in constraints:
+            logits = constraint(logits, ids, step)
+        return logits
+
+    return constrain

@@ -1,0 +1,125 @@
+"""Sampling: translations drawn token by token from the model's distribution, in keras.ops alone.
+
+The random numbers are an argument. So the same numbers give the same tokens, whatever is decoded in the same batch and
+with whichever backend.
+"""
+
+# B batch, M samples of each sentence, L most positions, V vocabulary
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from keras import ops
+
+from t2tlite.decoding.beam_search import BeamResult, length_penalty, take_slots
+from t2tlite.decoding.constraints import FORBIDDEN, Constraint
+from t2tlite.tokens import EOS
+from t2tlite.types import DecodingCache, Tensor
+
+BELOW_ONE = 1.0 - 2.0**-23  # so that a random number, times a sum, is below the sum in float32
+
+
+class SamplingState(NamedTuple):
+    """One position, between two steps."""
+
+    step: Tensor  # int32 scalar: positions decoded
+    ids: Tensor  # int32 [B, M, L]
+    log_probs: Tensor  # float32 [B, M]
+    lengths: Tensor  # int32 [B, M]: tokens, EOS included
+    finished: Tensor  # bool [B, M]: it ends with EOS
+    cache: DecodingCache  # of the model
+
+
+def sample(
+    decode_step: Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]],
+    cache: DecodingCache,
+    *,
+    max_lengths: Tensor,
+    uniforms: Tensor,
+    alpha: float,
+    temperature: float = 1.0,
+    keep_top_k: int = 0,
+    top_p: float = 1.0,
+    constrain: Constraint | None = None,
+    penalise_unfinished: bool = True,
+) -> BeamResult:
+    """M translations of each sentence, drawn independently of each other; those of highest score first.
+
+    Each token is drawn from softmax(logits / temperature), less what `draw` leaves out. Log-probabilities are those of
+    the model: at temperature 1, with nothing left out. Arguments as for `beam_search`, and
+
+    Args:
+        uniforms: float32 [B, M, L], random numbers from [0, 1), one for each token.
+        temperature: above 1 for more varied samples, below for more probable ones.
+        keep_top_k: draw from this many most probable tokens; 0 for all.
+        top_p: draw from the most probable tokens that together have at least this probability; 1 for all.
+    """
+    batch, slots, length = ops.shape(max_lengths)[0], uniforms.shape[1], ops.shape(uniforms)[2]
+
+    def body(*fields: Tensor) -> SamplingState:
+        state = SamplingState(*fields)
+        last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
+        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]; a sample stays in its slot
+        ancestors = ops.eye(slots, dtype="float32")[None, :, None, :] * past[None, None, :, None]  # [1, M, L, M]
+        logits, cache = decode_step(last, state.step, ops.tile(ancestors, (batch, 1, 1, 1)), state.cache)  # [B, M, V]
+        allowed = logits if constrain is None else constrain(logits, state.ids, state.step)
+        uniform = ops.take(uniforms, state.step, axis=2)  # [B, M]
+        tokens = draw(allowed, uniform, temperature, keep_top_k, top_p)  # [B, M]
+        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
+        active = ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
+        here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")  # [L], 1 at this position
+        return SamplingState(
+            step=state.step + 1,
+            ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
+            log_probs=state.log_probs + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
+            lengths=state.lengths + ops.cast(active, "int32"),
+            finished=ops.logical_or(state.finished, ops.logical_and(active, ops.equal(tokens, EOS))),
+            cache=cache,
+        )
+
+    start = SamplingState(
+        step=ops.convert_to_tensor(0, dtype="int32"),
+        ids=ops.zeros((batch, slots, length), dtype="int32"),
+        log_probs=ops.zeros((batch, slots), dtype="float32"),
+        lengths=ops.zeros((batch, slots), dtype="int32"),
+        finished=ops.zeros((batch, slots), dtype="bool"),
+        cache=cache,
+    )
+
+    def unfinished(*fields: Tensor) -> Tensor:
+        state = SamplingState(*fields)
+        open_ = ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
+        return ops.any(open_)
+
+    state = SamplingState(*ops.while_loop(unfinished, body, start))
+    penalty = length_penalty(state.lengths, alpha)
+    if not penalise_unfinished:
+        penalty = ops.where(state.finished, penalty, 1.0)
+    scores, order = ops.top_k(state.log_probs / penalty, slots)
+    return BeamResult(take_slots(state.ids, order), scores, take_slots(state.log_probs, order))
+
+
+def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, top_p: float) -> Tensor:
+    """Tokens int32 [B, M], drawn from softmax(logits [B, M, V] / temperature) with random numbers [B, M] from [0, 1).
+
+    First all but the `keep_top_k` most probable tokens are left out, if that is not 0; then, if `top_p` is below 1, of
+    the remaining distribution those after the most probable tokens whose probabilities add up to `top_p`. The token
+    drawn is the first, by id, at which the cumulative probability is above the random number.
+    """
+    logits = logits / temperature
+    if keep_top_k:
+        most, _ = ops.top_k(logits, min(keep_top_k, logits.shape[-1]))
+        logits = ops.where(logits >= most[:, :, -1:], logits, FORBIDDEN)
+    if top_p < 1.0:
+        ordered = -ops.sort(-logits, axis=-1)  # most probable first
+        probabilities = ops.softmax(ordered, axis=-1)
+        before = ops.cumsum(probabilities, axis=-1) - probabilities
+        least = ops.min(ops.where(before < top_p, ordered, -FORBIDDEN), axis=-1, keepdims=True)
+        logits = ops.where(logits >= least, logits, FORBIDDEN)
+    weights = ops.softmax(logits, axis=-1)
+    sums = ops.cumsum(weights, axis=-1)
+    threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
+    above = ops.logical_and(sums > threshold, weights > 0)  # sums may not be monotonic where they are made in parallel
+    return ops.cast(ops.argmax(ops.cast(above, "int32"), axis=-1), "int32")

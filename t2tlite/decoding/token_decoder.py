@@ -1,0 +1,174 @@
+"""Token ids in, token ids out: what every decoder does, whatever program computes, and what an engine is.
+
+An engine computes with the weights of a model: TensorFlow (`decoder.py`), or CTranslate2 (`ctranslate2_decoder.py`).
+"""
+
+# S source length, T target length, both in tokens; B batch
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from t2tlite.config import DecodeHParams
+from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+
+LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
+# What is decoded together, unless batch_size says otherwise.
+BATCH_TOKENS = 1024  # source tokens, padding counted
+BATCH_POSITIONS = 32_768  # positions of all hypotheses, which have keys and values in the cache: these need the memory
+
+TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"  # names of engines
+
+
+class TokenHypothesis(NamedTuple):
+    """A hypothesis as token ids."""
+
+    ids: list[int]  # without the EOS
+    score: float  # log_prob / length penalty
+    log_prob: float  # log-probability (natural) of the tokens, the EOS included
+
+
+class TokenDecoder(abc.ABC):
+    """Decodes and scores token ids in batches of about equal length.
+
+    `max_positions` is the number of positions that the model knows, or None. `done` is called with the number of
+    sentences after each batch, for a progress bar.
+    """
+
+    def __init__(self, options: DecodeHParams, max_positions: int | None) -> None:
+        self.options = options
+        self._longest = max_positions or LONGEST_BUCKET
+        self._boundaries = bucket_boundaries(LONGEST_BUCKET)
+
+    def decode(
+        self,
+        sources: Sequence[Sequence[int]],
+        done: Callable[[int], object] = lambda count: None,
+        batches: Iterable[list[int]] | None = None,
+        prefixes: Sequence[Sequence[int]] | None = None,
+    ) -> list[list[TokenHypothesis]]:
+        """For each source, in order, `return_beams` hypotheses or fewer, best first.
+
+        Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
+        to decode together, by default of about equal length. `prefixes` are the token ids with which the hypotheses of
+        each source begin, some of them empty. If the memory does not suffice for one sentence, or the options allow no
+        translation of one, raises a ValueError.
+        """
+        results = [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
+        sizes = [len(source) for source in sources], self.options.hypotheses, self.options.extra_length
+        for batch in batches or self._batches(*sizes):
+            batch = [i for i in batch if sources[i]]
+            if not batch:
+                continue
+            rows = [sources[i] for i in batch]
+            starts = [prefixes[i] for i in batch] if prefixes is not None else [[]] * len(rows)
+            lengths = [max(len(row), len(start)) for row, start in zip(rows, starts, strict=True)]
+            if self.options.rules.shared_length_limit:
+                lengths = [max(lengths)] * len(rows)
+            # the EOS is not counted in the source's length, but is one of the tokens decoded
+            limits = np.array(lengths) + self.options.extra_length + 1
+            max_lengths = np.minimum(limits, self._longest).astype(np.int32)
+            for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths, starts), strict=True):
+                results[at] = hypotheses or self._refuse(sources[at])
+            done(len(batch))
+        return results
+
+    def score(
+        self,
+        sources: Sequence[Sequence[int]],
+        targets: Sequence[Sequence[int]],
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[float]:
+        """The log-probability (natural) of each target, EOS included, given its source, in the order of the pairs.
+
+        Sources and targets are token ids without EOS.
+        """
+        results = [0.0] * len(sources)
+        longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
+        for batch in self._batches(longest):
+            found = self._score_batch([sources[i] for i in batch], [targets[i] for i in batch])
+            for at, value in zip(batch, found, strict=True):
+                results[at] = float(value)
+            done(len(batch))
+        return results
+
+    def cross_attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[np.ndarray]:
+        """The cross-attention weights of each pair, averaged over all heads and layers: float32 [T, S], without EOS.
+
+        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Raises ValueError
+        if the engine does not compute them.
+        """
+        sizes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
+        results: list[np.ndarray] = [np.zeros(size, np.float32) for size in sizes]
+        for batch in self._batches(list(map(max, sizes))):
+            found = self._attend_batch([sources[i] for i in batch], [targets[i] for i in batch])
+            for at, weights in zip(batch, found, strict=True):
+                results[at][:] = weights[: sizes[at][0], : sizes[at][1]]
+        return results
+
+    @abc.abstractmethod
+    def _decode_batch(
+        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+    ) -> list[list[TokenHypothesis]]:
+        """The hypotheses of sources that are not empty; none of a source if the options allow none.
+
+        `max_lengths` int32 [B]: most tokens of each, EOS included. `prefixes`: the tokens with which each begins.
+        """
+
+    @abc.abstractmethod
+    def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[float]:
+        """The log-probability of each target, EOS included."""
+
+    def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[np.ndarray]:
+        """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, EOS included."""
+        raise ValueError(
+            "Word alignments need the engine tensorflow, which computes attention weights. Received: another engine. "
+            "Use that one, or leave the alignments out."
+        )
+
+    def _refuse(self, source: Sequence[int]) -> list[TokenHypothesis]:
+        options = self.options
+        raise ValueError(
+            f"Some translation of each sentence must be allowed. Received: min_length={options.min_length}, "
+            f"no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of {len(source)} tokens of which "
+            "they allow none. Lower min_length, or raise no_repeat_ngram_size."
+        )
+
+    def _batches(self, lengths: Sequence[int], hypotheses: int = 1, extra_length: int = 0) -> Iterator[list[int]]:
+        """Indices of sentences, the longest first. Each batch needs about the same memory, or less."""
+        order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
+        start = 0
+        while start < len(order):
+            width = padded_length(lengths[order[start]] + 1, self._boundaries)
+            positions = hypotheses * (width + extra_length)  # of a sentence
+            by_default = min(BATCH_TOKENS // width, BATCH_POSITIONS // positions)
+            rows = max(1, self.options.batch_size // width if self.options.batch_size else by_default)
+            yield [int(i) for i in order[start : start + rows]]
+            start += rows
+
+
+class Engine(Protocol):
+    """What computes with the weights of a model."""
+
+    @property
+    def name(self) -> str:
+        """TENSORFLOW or CTRANSLATE2."""
+
+    @property
+    def quantization(self) -> str:
+        """How the weights are stored; "" for TensorFlow, which has them as they were trained."""
+
+    def decoder(self, options: DecodeHParams) -> TokenDecoder:
+        """What decodes with these options."""
+
+
+def memory_error(tokens: int, beam_size: int) -> ValueError:
+    """The error of a sentence of so many tokens that the memory does not suffice for."""
+    return ValueError(
+        f"The memory does not suffice to decode a sentence of {tokens} tokens with beam_size={beam_size}. Split the "
+        "sentence, or lower beam_size or extra_length."
+    )

@@ -1,0 +1,82 @@
+"""A language model that is a table, for tests that compare a search with every sequence there is."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import tensorflow as tf
+
+from t2tlite.decoding.beam_search import beam_search
+
+# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+
+VOCAB, LENGTH, EOS = 5, 4, 1
+BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
+
+
+def log_softmax(x: np.ndarray) -> np.ndarray:
+    x = x.astype(np.float64)
+    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
+
+
+class TableModel:
+    """A language model that is a table: random logits for each sentence and each prefix.
+
+    It finds a hypothesis' prefix as the Transformer does: from what each slot held at each position, and `ancestors`.
+    """
+
+    def __init__(self, sentences: int, seed: int = 1, eos_bonus: float = 0.0) -> None:
+        random = np.random.default_rng(seed)
+        self.table = random.normal(scale=1.5, size=(sentences, LENGTH, VOCAB ** (LENGTH - 1), VOCAB))
+        self.table[..., EOS] += eos_bonus
+
+    def logits(self, sentence: int, prefix: tuple[int, ...]) -> np.ndarray:
+        number = sum(token * VOCAB**i for i, token in enumerate(prefix))
+        return self.table[sentence, len(prefix), number]
+
+    def steps(self, sentences: list[int]):
+        """What beam_search takes, for these sentences."""
+
+        def decode_step(tokens, step, ancestors, slots):
+            slots, step, tokens = np.array(slots), int(step), np.asarray(tokens)  # slots [B, L, M]
+            slots[:, step] = tokens
+            history = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots)[:, :, 1 : step + 1].astype(int)
+            logits = [
+                [self.logits(sentence, tuple(prefix)) for prefix in hypotheses]
+                for sentence, hypotheses in zip(sentences, history, strict=True)
+            ]
+            return tf.constant(np.array(logits), tf.float32), tf.constant(slots)
+
+        return decode_step
+
+    def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
+        slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
+        found = beam_search(
+            self.steps(sentences),
+            slots,
+            max_lengths=np.array(max_lengths, np.int32),
+            beam_size=beam,
+            length=LENGTH,
+            alpha=alpha,
+            n_best=n_best,
+            **options,
+        )
+        return tuple(map(np.asarray, found))
+
+    def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
+        return sum(log_softmax(self.logits(sentence, tokens[:i]))[token] for i, token in enumerate(tokens))
+
+    def exhaustive(self, sentence: int, max_length: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
+        """Every sequence that ends within `max_length` tokens, with its score, best first."""
+        others = [token for token in range(VOCAB) if token != EOS]
+        found = []
+        for length in range(1, max_length + 1):
+            for body in itertools.product(others, repeat=length - 1):
+                tokens = (*body, EOS)
+                found.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
+        return sorted(found, reverse=True)
+
+
+def padded(tokens: tuple[int, ...], length: int = LENGTH) -> list[int]:
+    return [*tokens, *[0] * (length - len(tokens))]

@@ -1,0 +1,88 @@
+"""Word alignments: the rule on literal weights, the words of pieces, and a model's against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from t2tlite.decoding.alignment import align, pharaoh, words_of_pieces
+from t2tlite.tasks.task import Hypothesis
+
+# S source pieces, T target pieces, without EOS
+
+
+class Pieces:
+    """A vocabulary whose pieces are written with `▁` for a space; `encode` knows whole words."""
+
+    def __init__(self, *pieces: str, words: dict[str, list[int]] | None = None) -> None:
+        self._pieces, self._words = pieces, words or {}
+
+    def encode_batch(self, texts):
+        return [self._words.get(text, [-1]) for text in texts]
+
+    def decode(self, ids):
+        return "".join(self._pieces[i] for i in ids).replace("▁", " ").removeprefix(" ")
+
+
+def test_pieces_of_source_words_are_added_up_and_those_of_target_words_averaged():
+    weights = np.array([[0.30, 0.30, 0.40], [0.05, 0.05, 0.90], [0.40, 0.40, 0.20]])  # the third row decides for 1
+    assert align(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]  # means 0.45 and 0.55
+    assert align(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]  # the first of two equal ones
+    assert align(weights[:1], [0, 0, 0], [0]) == [(0, 0)]
+    assert pharaoh([(2, 0), (2, 1), (0, 2)]) == "2-0 2-1 0-2"
+    assert pharaoh([]) == ""
+
+
+@pytest.mark.parametrize(
+    ("pieces", "words"),
+    [
+        (["▁walk", "ing", "▁home"], [0, 0, 1]),
+        (["▁", "Ж", "▁", "x", "y"], [0, 0, 1, 1, 1]),  # a lone space belongs to what follows it
+        (["walk", "ed, ", "a", " ", "b."], [0, 0, 1, 2, 2]),  # as tensor2tensor's subwords
+        (["a", " b c", "d"], [0, 2, 2]),  # a piece of several words belongs to its last
+        ([], []),
+    ],
+)
+def test_the_words_of_pieces(pieces, words):
+    encoder = Pieces(*pieces)
+    text = encoder.decode(range(len(pieces)))
+    assert words_of_pieces(encoder, range(len(pieces)), text) == words
+
+
+def test_a_word_that_the_vocabulary_writes_as_two_stays_one():
+    encoder = Pieces("▁a", "▁⁇", "▁b", "▁c", words={"a☃b": [0, 1, 2], "c": [3]})
+    assert words_of_pieces(encoder, [0, 1, 2, 3], "a☃b c") == [0, 0, 0, 1]
+    encoder = Pieces("▁a", "▁⁇", "▁b")
+    assert words_of_pieces(encoder, [0, 1, 2], "a☃b") == [0, 0, 0]
+
+
+SENTENCES = ["red cat sees dog", "", "horse bites bird today", "fish likes mouse"]
+
+
+def test_a_models_alignments_equal_numpys(made, load):
+    """From the attention of each sentence by itself, EOS included and then left out."""
+    model = load(made.run, None)
+    n_best = model.decode(SENTENCES, model.options(return_beams=2))
+    found = model.align(SENTENCES, n_best)
+    for sentence, outputs, alignments in zip(SENTENCES, n_best, found, strict=True):
+        assert len(outputs) == len(alignments) == (2 if sentence else 1)
+        for output, alignment in zip(outputs, alignments, strict=True):
+            if not sentence:
+                assert alignment == []
+                continue
+            source_ids = model.source_encoder.encode(sentence)
+            inputs, targets = (np.array([[*ids, 1]], np.int32) for ids in (source_ids, output.ids))
+            cross = np.mean([np.asarray(layer)[0].mean(0) for layer in model.model.attention(inputs, targets).cross], 0)
+            starts = [piece.startswith("▁") for piece in model.source_encoder.pieces(source_ids)]
+            source_words = np.cumsum(starts) - 1
+            target_words = np.cumsum([p.startswith("▁") for p in model.target_encoder.pieces(output.ids)]) - 1
+            expected = []
+            for word in range(len(output.text.split())):
+                row = cross[:-1, :-1][target_words == word].mean(0)
+                expected.append((int(np.argmax(np.bincount(source_words, row))), word))
+            assert alignment == expected
+
+
+def test_an_empty_translation_has_no_alignment(made, load):
+    model = load(made.run, None)
+    assert model.align(["red cat"], [[Hypothesis("", -1.0, -1.0)]]) == [[[]]]

@@ -1,0 +1,162 @@
+"""The decoding options through the Python API: log-probabilities, sampling, constraints, prefixes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+SENTENCES = [
+    "red cat sees dog",
+    "",
+    "horse bites bird",
+    "fish likes mouse never",
+    "blue dog hears white cat now",
+    "bird seeks fish today",
+    "mouse likes mouse",
+]
+RANDOM = {"sampling_method": "random", "sampling_temp": 2.0}
+
+
+@pytest.fixture(scope="module")
+def model(made, load):
+    return load(made.run, None)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"return_beams": 4},
+        {"return_beams": 4, "alpha": 0.0},
+        {"return_beams": 3, "sampling_method": "random"},
+        {"min_length": 12, "no_repeat_ngram_size": 2},
+        {"extra_length": 0, "min_length": 40},  # none of which ends
+    ],
+    ids=str,
+)
+def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
+    """Where the text has the tokens that were decoded and these end: the model's score of the text."""
+    options = model.options(**options)
+    checked = 0
+    for sentence, outputs in zip(SENTENCES, model.decode(SENTENCES, options), strict=True):
+        if not sentence:
+            assert [(one.text, one.score, one.log_prob, one.ids) for one in outputs] == [("", 0.0, 0.0, ())]
+            continue
+        assert [one.score for one in outputs] == sorted((one.score for one in outputs), reverse=True)
+        limit = len(model.source_encoder.encode(sentence)) + options.extra_length + 1
+        for one in outputs:
+            length = min(len(one.ids) + 1, limit)
+            assert one.score == pytest.approx(one.log_prob / ((5 + length) / 6) ** options.alpha, rel=1e-5)
+            if tuple(model.target_encoder.encode(one.text)) == one.ids and len(one.ids) < limit:
+                assert one.log_prob == pytest.approx(model.score([sentence], [one.text])[0], abs=1e-4)
+                checked += 1
+    assert checked >= 3 or options.extra_length == 0
+
+
+def test_a_parse_has_its_log_prob(model):
+    from t2tlite.tasks.catalogue import open_task
+    from t2tlite.tasks.task import Hypothesis
+
+    (parse,) = open_task("parsing", {}).choose("dogs", [Hypothesis("(S dogs )S", -0.5, -0.9, (7, 8, 9))], 1)
+    assert (parse.score, parse.log_prob, parse.ids) == (-0.5, -0.9, (7, 8, 9))
+
+
+def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
+    def texts(sentences, **more):
+        options = model.options(**{**RANDOM, "return_beams": 3, **more})
+        return [[one.text for one in outputs] for outputs in model.decode(sentences, options)]
+
+    expected = texts(SENTENCES)
+    assert texts(SENTENCES) == expected
+    assert texts(SENTENCES, batch_size=1) == expected
+    assert texts(SENTENCES[::-1]) == expected[::-1]
+    assert texts(["cat " * 50, *SENTENCES])[1:] == expected
+    assert texts(SENTENCES[:1]) == expected[:1]
+    assert texts(SENTENCES, sampling_seed=1) != expected
+    assert len({text for found in expected for text in found}) > 10  # not the best again and again
+    one = [found[0] for found in texts(SENTENCES, return_beams=1)]
+    assert all(text in found for text, found in zip(one, expected, strict=True)), "more samples change the first"
+
+
+def test_a_low_temperature_and_one_token_to_draw_from_are_greedy_search(model):
+    greedy = model.translate(SENTENCES, beam_size=1)
+    assert model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1) == greedy
+    assert model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6) == greedy
+
+
+def test_min_length_and_no_repeated_ngram(model):
+    options = model.options(min_length=20, no_repeat_ngram_size=2, return_beams=2)
+    for sentence, outputs in zip(SENTENCES, model.decode(SENTENCES, options), strict=True):
+        for one in outputs if sentence else ():
+            assert len(one.ids) >= 20
+            pairs = list(zip(one.ids, one.ids[1:], strict=False))
+            assert len(set(pairs)) == len(pairs)
+    assert model.translate(SENTENCES, min_length=1) == model.translate(SENTENCES)
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, RANDOM], ids=str)
+def test_prefixes(model, options):
+    prefix = ["katze blau", "", "", "fisch nie", "hund", " ", "maus mag maus"]
+    found = model.translate(SENTENCES, prefix=prefix, **options)
+    assert all(text.startswith(start.strip()) for text, start in zip(found, prefix, strict=True))
+    free = model.translate(SENTENCES, **options)
+    assert [found[i] for i in (1, 2, 5)] == [free[i] for i in (1, 2, 5)]
+    alone = [model.translate([s], prefix=[p], **options)[0] for s, p in zip(SENTENCES, prefix, strict=True)]
+    assert alone == found
+    if not options:
+        assert model.translate(SENTENCES, prefix=free) == free
+        assert model.translate(SENTENCES[0], prefix="katze blau") == found[0]
+        longer = model.translate(["cat"], prefix=["katze hund " * 40], extra_length=3)[0]
+        assert longer.startswith("katze hund katze")
+        assert len(longer.split()) >= 80
+
+
+def test_the_best_after_a_prefix_is_what_scoring_says(model):
+    """Of all sentences of the language that begin with the prefix, none is more probable."""
+    from itertools import product
+
+    nouns, verbs = ["katze", "hund", "maus", "vogel"], ["sieht", "hoert", "mag"]
+    texts = [f"katze rot {noun} {verb}" for noun, verb in product(nouns, verbs)]
+    scores = model.score(["red cat sees dog"] * len(texts), texts)
+    (outputs,) = model.decode(["red cat sees dog"], model.options(alpha=0.0, beam_size=16), prefix=["katze rot"])
+    assert outputs[0].log_prob >= max(scores) - 1e-4
+    assert outputs[0].text == texts[scores.index(max(scores))]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"sampling_temp": 0.5},
+            "sampling_temp goes with sampling_method=random. Received: sampling_temp=0.5, sampling_",
+        ),
+        ({"sampling_seed": 3}, "sampling_seed goes with sampling_method=random."),
+        ({"sampling_method": "beam"}, "sampling_method must be one of argmax, random. Received: 'beam'."),
+        (
+            {"sampling_method": "random", "sampling_top_p": 1.5},
+            "sampling_top_p must be at least 1e-06 and at most 1.0.",
+        ),
+        ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
+        (
+            {"min_length": 10**6, "no_repeat_ngram_size": 1, "extra_length": 4000},
+            "Some translation of each sentence must",
+        ),
+    ],
+)
+def test_refused(model, options, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        model.translate(["red cat"], **options)
+
+
+def test_prefixes_that_do_not_fit(model):
+    with pytest.raises(
+        ValueError, match=r"Each sentence needs a prefix, which may be empty\. Received: 2 sentences, 1 pre"
+    ):
+        model.translate(["red cat", "dog"], prefix=["katze"])
+    with pytest.raises(ValueError, match=r"at most 2,048 tokens"):
+        model.translate(["red cat"], prefix=["katze " * 2100])
+
+
+def test_more_samples_than_the_beam_is_wide(model):
+    (outputs,) = model.decode(["red cat sees dog"], model.options(return_beams=9, **RANDOM))
+    assert len(outputs) == 9
