@@ -9,16 +9,19 @@ training transformer_base in float32 on two cores (AVX2: of a CPU with AVX-512, 
   TF_CPU_ALLOCATOR_USE_BFC=true   keeps freed memory. malloc returns every large tensor to the kernel, which clears the
                                   next one page by page: 1.12 times as fast with AVX2, no difference with AVX-512,
                                   where oneDNN has such an allocator of its own
-  TF_CPU_BFC_MEM_LIMIT_IN_MB      the memory that this allocator may take: the machine's. TensorFlow's default is 64 GB.
-                                  Beyond it comes an error that t2tlite can report, rather than the kernel's kill
+  TF_CPU_BFC_MEM_LIMIT_IN_MB      the memory that this allocator may take: the machine's, or what a cgroup (a container,
+                                  a job of SLURM) may use of it. TensorFlow's default is 64 GB. Beyond it comes an error
+                                  that t2tlite can report, rather than the kernel's kill
 
-Tried without a gain, and left at their defaults: frozen weights, a cache of oneDNN primitives
-(TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE=0).
+Tried without a gain beyond the noise of 5 %, and left at their defaults: frozen weights, a cache of oneDNN primitives
+(TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE=0), huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads
+(TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS). TensorFlow flushes denormal numbers to zero by itself.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
@@ -30,7 +33,43 @@ def apply_settings() -> None:
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
     if "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        memory = min([memory, *(limit for limit, _ in cgroup_memory())])
         os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory >> 20))
+
+
+def available_memory(root: Path = Path("/")) -> int | None:
+    """Bytes that this process can still allocate without swapping, or None if the system is not Linux.
+
+    `root` is where proc and sys/fs/cgroup are.
+    """
+    meminfo = root / "proc/meminfo"
+    lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
+    available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+    return min([*available, *(max(0, limit - used) for limit, used in cgroup_memory(root))]) if available else None
+
+
+def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
+    """(limit, used) in bytes for this process's control group and each above it that limits memory."""
+    groups = root / "proc/self/cgroup"
+    for line in groups.read_text().splitlines() if groups.is_file() else []:
+        _, controllers, name = line.split(":", 2)
+        if controllers not in ("", "memory"):  # empty for version 2
+            continue
+        folder, limit, used = ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes")
+        if not controllers:
+            folder, limit, used = ("", "memory.max", "memory.current")
+        top = root / "sys/fs/cgroup" / folder
+        below = top / name.lstrip("/")
+        for group in (below, *below.parents):
+            if not group.is_relative_to(top):
+                break
+            files = [group / file for file in (limit, used, "memory.stat")]
+            if not all(file.is_file() for file in files):
+                continue
+            text, in_use, counters = (file.read_text() for file in files)
+            cache = sum(int(line.split()[1]) for line in counters.splitlines() if line.startswith("inactive_file "))
+            if text.strip() != "max":
+                yield int(text), int(in_use) - cache  # which the kernel frees when need be
 
 
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from t2tlite.machine import apply_settings, cpu_has_bfloat16
+from t2tlite.machine import apply_settings, available_memory, cgroup_memory, cpu_has_bfloat16
 
 NAMES = ("TF_ENABLE_ONEDNN_OPTS", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
@@ -41,6 +41,50 @@ def test_what_the_user_has_set_stays(monkeypatch):
 def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
     (tmp_path / "cpuinfo").write_text(cpuinfo)
     assert cpu_has_bfloat16(tmp_path / "cpuinfo") is fast
+
+
+MEMINFO = "MemTotal:       24000 kB\nMemFree:          900 kB\nMemAvailable:    9000 kB\n"
+
+
+def control_group(folder, limit, used):
+    """Files of a group: names and values of (limit, used), and 1,000 bytes of cache."""
+    folder.mkdir(parents=True)
+    for name, value in (limit, used, ("memory.stat", "active_file 7\ninactive_file 1000\ninactive_anon 9")):
+        (folder / name).write_text(f"{value}\n")
+
+
+def linux(root, groups):
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/meminfo").write_text(MEMINFO)
+    (root / "proc/self/cgroup").write_text(groups)
+    return root
+
+
+def test_available_memory(tmp_path):
+    assert available_memory(linux(tmp_path, "")) == 9000 * 1024
+    assert available_memory(tmp_path / "absent") is None
+
+
+def test_memory_of_a_container_with_control_groups_version_2(tmp_path):
+    root = linux(tmp_path, "0::/job/step\n")
+    control_group(root / "sys/fs/cgroup/job/step", ("memory.max", "max"), ("memory.current", 3000))
+    assert available_memory(root) == 9000 * 1024
+    control_group(root / "sys/fs/cgroup/job/other", ("memory.max", 1), ("memory.current", 0))
+    (root / "sys/fs/cgroup/job/memory.max").write_text("5000000")
+    (root / "sys/fs/cgroup/job/memory.current").write_text("2000000")
+    (root / "sys/fs/cgroup/job/memory.stat").write_text("anon 5\n")
+    assert list(cgroup_memory(root)) == [(5_000_000, 2_000_000)]
+    assert available_memory(root) == 3_000_000
+
+
+def test_memory_of_a_container_with_control_groups_version_1(tmp_path):
+    root = linux(tmp_path, "12:cpu,cpuacct:/\n4:memory:/job\n0::/\n")
+    names = "memory.limit_in_bytes", "memory.usage_in_bytes"
+    control_group(root / "sys/fs/cgroup/memory/job", (names[0], 8_000_000), (names[1], 6_000_000))
+    control_group(root / "sys/fs/cgroup/memory/cpu", (names[0], 1), (names[1], 1))
+    assert available_memory(root) == 2_001_000
+    (root / "sys/fs/cgroup/memory/job/memory.usage_in_bytes").write_text("9000000")  # it can be above for a moment
+    assert available_memory(root) == 0
 
 
 def test_no_description_of_the_cpu(tmp_path):

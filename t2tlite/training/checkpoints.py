@@ -6,46 +6,56 @@ so nothing else is needed to resume exactly where a run stopped.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import math
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from keras.optimizers import Optimizer
 
-from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, step_of
-from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
+from t2tlite.files.checkpoint_paths import (
+    CHECKPOINT_PREFIX,
+    copy_checkpoint,
+    list_checkpoints,
+    readable_path,
+    remove_checkpoint,
+    remove_other_checkpoints,
+    saving_folder,
+    step_of,
+)
+from t2tlite.runs.run_folder import DevEvaluation, RunFolder
 from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
     """The checkpoints of a run: the newest `keep` in the run directory, the best by dev in its folder `best`.
 
-    Model and optimizer must be built, so that their variables exist. Workers other than the first write to `scratch`
-    instead of the run directory, since all must take part in saving.
+    Model and optimizer must be built, so that their variables exist. With `writes` false, for workers other than the
+    chief, nothing is written: all have the same values of all variables.
     """
 
     def __init__(
-        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int, scratch: Path | None = None
+        self, run: RunFolder, model: Seq2SeqModel, optimizer: Optimizer, keep: int, writes: bool = True
     ) -> None:
         self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name="step")
         self._weights = _by_path(model.trainable_variables)
-        self._checkpoint = tf.train.Checkpoint(
-            model=self._weights, optimizer=_by_path(optimizer.variables), step=self.step
-        )
-        self._run = run
-        self._target = RunFolder(scratch) if scratch else run
-        self._newest = _manager(self._checkpoint, self._target.path, keep)
-        self._best_manager = _manager(self._checkpoint, self._target.best_folder, 1)
-        self.best = run.best()  # the best checkpoint, or None if there is none yet
+        self._optimizer = _by_path(optimizer.variables)
+        self._checkpoint = _checkpoint(model=self._weights, optimizer=self._optimizer, step=self.step)
+        self._run, self._keep, self._writes = run, keep, writes
         self._saved_step = -1
 
     def restore(self) -> int:
         """Restores the newest checkpoint and returns its step, or 0 if there is none.
 
-        A checkpoint that is damaged or does not fit the model raises a ValueError.
+        Raises a ValueError if that checkpoint is damaged or does not fit the model, or if there is a best or averaged
+        checkpoint of a later step, which is not of the training that is about to continue.
         """
         paths = self._run.checkpoints()
+        self._check_later(step_of(paths[-1]) if paths else 0)
         if not paths:
             return 0
         _restore(self._checkpoint, self._weights, paths[-1], everything=True)
@@ -53,24 +63,77 @@ class Checkpoints:
         return self._saved_step
 
     def save(self, step: int) -> None:
-        """Writes model.ckpt-`step`, unless it was the last to be written."""
-        if step != self._saved_step:
-            self.step.assign(step)
-            self._newest.save(checkpoint_number=step)
-            self._saved_step = step
+        """Writes model.ckpt-`step`, unless it was the last to be written, and removes the oldest beyond `keep`.
 
-    def save_best(self, best: BestCheckpoint) -> None:
-        """Writes the best checkpoint anew, with its metrics."""
-        self.step.assign(best.step)
-        self._best_manager.save(checkpoint_number=best.step)
-        self.best = best
-        self._target.write_best(best)
+        If weights or optimizer state are not finite, raises a FloatingPointError and keeps the checkpoints there are.
+        """
+        if step == self._saved_step:
+            return
+        if name := _not_finite(self._weights | self._optimizer):
+            raise FloatingPointError(
+                f"Training diverged: {name} has values that are not finite at step {step:,}, which is not saved. "
+                "Checkpoints from before are intact. Try a lower learning_rate_constant, a longer warm-up, or "
+                "dtype_policy=float32."
+            )
+        self.step.assign(step)
+        if self._writes:
+            _write(self._checkpoint, self._run.path, step)
+            (self._run.path / "checkpoint").unlink(missing_ok=True)  # TensorFlow's list, which older versions kept
+            for path in self._run.checkpoints()[: -self._keep]:
+                remove_checkpoint(path)
+        self._saved_step = step
+
+    def save_best(self, best: DevEvaluation) -> None:
+        """Makes the checkpoint of `best`, which is saved, the best, with its metrics."""
+        if not self._writes:
+            return
+        path = copy_checkpoint(str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"), self._run.best_folder)
+        self._run.write_best(best)
+        remove_other_checkpoints(path)
+
+    def _check_later(self, step: int) -> None:
+        folders = self._run.best_folder, self._run.averaged_folder
+        later = [str(folder) for folder in folders if any(step_of(path) > step for path in list_checkpoints(folder))]
+        if later:
+            raise ValueError(
+                f"The best and averaged checkpoints of a run must not be later than its newest. Received: {self._run}, "
+                f"whose newest checkpoint is {f'of step {step:,}' if step else 'missing'}, and later ones in "
+                f"{' and '.join(later)}. Delete {'these folders' if len(later) > 1 else 'this folder'} to train "
+                f"{f'again from step {step:,}' if step else 'anew'}, or put the missing checkpoints back."
+            )
+
+
+def check_size(path: str, parameters: int) -> None:
+    """Raises ValueError where a model of so many weights is far too large for a checkpoint, or that is damaged.
+
+    Damaged hparams can describe a model that no memory holds, so this comes before the model is built.
+    """
+    with _restoring(path) as readable:
+        stored = sum(math.prod(shape) for shape in _stored_shapes(readable).values())
+        if parameters > 2 * stored:
+            raise ValueError(_other_size(stored, parameters))
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
     """Gives a built model the weights of a checkpoint; ValueError if it is damaged or does not fit the model."""
     weights = _by_path(model.trainable_variables)
-    _restore(tf.train.Checkpoint(model=weights), weights, path, everything=False)
+    _restore(_checkpoint(model=weights), weights, path, everything=False)
+
+
+def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
+    """The weights of a checkpoint by their Keras path, read without building a model or using a device.
+
+    Raises ValueError if it is damaged, or has another number of weights than `parameters`.
+    """
+    with _restoring(path) as readable:
+        reader = tf.train.load_checkpoint(readable)
+        weights = {name: reader.get_tensor(_stored_as(name)) for name in _stored_shapes(readable)}
+        if (stored := sum(array.size for array in weights.values())) != parameters:
+            raise ValueError(_other_size(stored, parameters))
+        for name, array in weights.items():
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} has values that are not finite")
+    return weights
 
 
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
@@ -86,21 +149,59 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
             total += variable.numpy().astype(np.float64)
     for total, variable in zip(sums, model.trainable_variables, strict=True):
         variable.assign((total / len(paths)).astype(np.float32))
-    return save_weights(model, target, step_of(paths[-1]), keep=1)
+    written = save_weights(model, target, step_of(paths[-1]))
+    remove_other_checkpoints(written)
+    return written
 
 
-def save_weights(model: Seq2SeqModel, folder: Path, step: int, keep: int | None = None) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
 
-    The folder is made if need be, and its newest `keep` checkpoints stay, by default all.
+    The folder is made if need be.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = tf.train.Checkpoint(model=_by_path(model.trainable_variables))
-    return _manager(weights, folder, keep).save(checkpoint_number=step)
+    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step)
 
 
-def _manager(checkpoint: tf.train.Checkpoint, folder: Path, keep: int | None) -> tf.train.CheckpointManager:
-    return tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep, checkpoint_name=CHECKPOINT_PREFIX)
+def _checkpoint(**content: Any) -> tf.train.Checkpoint:
+    checkpoint = tf.train.Checkpoint(**content)
+    _ = checkpoint.save_counter  # adds TensorFlow's count of savings, which checkpoints of older versions have
+    return checkpoint
+
+
+def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int) -> str:
+    """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what was there."""
+    name = f"{CHECKPOINT_PREFIX}-{step}"
+    with writing(name, folder), saving_folder(folder) as saving:
+        checkpoint.write(str(saving / name))
+    return str(folder / name)
+
+
+def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
+    """The name of a variable with a value that is infinite or not a number, or None if there is none."""
+    floats = {name: variable for name, variable in variables.items() if variable.dtype.is_floating}
+    finite = {name: tf.reduce_all(tf.math.is_finite(variable)) for name, variable in floats.items()}
+    return next((name for name, all_finite in finite.items() if not all_finite), None)
+
+
+@contextlib.contextmanager
+def writing(what: str, folder: str | Path) -> Iterator[None]:
+    """Turns an error of TensorFlow's while it writes files into an OSError.
+
+    A full disk has the same error as too little memory, ResourceExhaustedError, which thus means memory elsewhere.
+    """
+    try:
+        yield
+    except tf.errors.OpError as error:
+        raise OSError(
+            f"{what} must fit on the disk of {folder}. Received: {reason_of(error)}. Free some space and run the same "
+            "command again: it resumes."
+        ) from error
+
+
+def reason_of(error: Exception) -> str:
+    """The first line of TensorFlow's message without the names of its operations, and without a period."""
+    line = str(error).strip().split("\n")[0]
+    return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
 
 
 def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
@@ -112,28 +213,51 @@ def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
 
 
 def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], path: str, everything: bool) -> None:
-    try:
-        _check_weights(weights, path)
-        status = checkpoint.restore(path).expect_partial()  # or TensorFlow warns of each name as well
+    with _restoring(path) as readable:
+        _check_weights(weights, readable)
+        status = checkpoint.restore(readable).expect_partial()  # or TensorFlow warns of each name as well
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
+        if name := _not_finite(weights):
+            raise ValueError(f"{name} has values that are not finite")
+
+
+@contextlib.contextmanager
+def _restoring(path: str) -> Iterator[str]:
+    """A path of the checkpoint that TensorFlow can read; an error becomes a ValueError about `path`."""
+    try:
+        with readable_path(path) as readable:
+            yield readable
     except (tf.errors.OpError, ValueError, AssertionError, IndexError, RuntimeError) as error:
-        reason = str(error).strip().split("\n")[0].rstrip(".")
         raise ValueError(
-            f"Checkpoint {path} cannot be restored: {reason}. Use another; if it is damaged, delete it to resume from "
-            "the one before."
+            f"Checkpoint {path} cannot be restored: {reason_of(error)}. Use another; if it is damaged, delete it to "
+            "resume from the one before."
         ) from error
 
 
 def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
     """Raises ValueError where a checkpoint is of another model: TensorFlow's message names neither weight nor shape."""
-    stored = {name: list(shape) for name, shape in tf.train.list_variables(path) if name.startswith("model/")}
+    stored = _stored_shapes(path)
     for name, variable in weights.items():
-        escaped = name.replace(".", "..").replace("/", ".S")  # as TensorFlow writes a key of a dict
-        shape = stored.pop(f"model/{escaped}/.ATTRIBUTES/VARIABLE_VALUE", None)
+        shape = stored.pop(name, None)
         if shape != list(variable.shape):
             found = "it has none" if shape is None else f"its shape there is {shape}"
             raise ValueError(f"the model's {name} has the shape {list(variable.shape)}, but {found}.")
     if stored:
-        raise ValueError(f"it is of a model with more weights, such as {min(stored).split('/')[1].replace('.S', '/')}.")
+        raise ValueError(f"it is of a model with more weights, such as {min(stored)}.")
+
+
+def _stored_shapes(path: str) -> dict[str, list[int]]:
+    """The shapes of the weights in a checkpoint by their Keras path."""
+    found = {name: list(shape) for name, shape in tf.train.list_variables(path) if name.startswith("model/")}
+    return {name.split("/")[1].replace(".S", "/").replace("..", "."): shape for name, shape in found.items()}
+
+
+def _stored_as(name: str) -> str:
+    """TensorFlow's name for the weight with this Keras path: it escapes the key of a dict."""
+    return f"model/{name.replace('.', '..').replace('/', '.S')}/.ATTRIBUTES/VARIABLE_VALUE"
+
+
+def _other_size(stored: int, parameters: int) -> str:
+    return f"it has {stored:,} weights, and hparams and vocabularies describe {parameters:,}"

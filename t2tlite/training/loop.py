@@ -5,42 +5,32 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import math
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
-from t2tlite.data.input_pipeline import distribute
+from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
+from t2tlite.runs.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training.checkpoints import Checkpoints, restore_weights
+from t2tlite.training.checkpoints import Checkpoints, reason_of, restore_weights
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.progress import Progress, report
 from t2tlite.training.run_cost import CostMeter
-from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.training.signals import Interrupted, Signals
+from t2tlite.training.train_step import make_gradients, make_optimizer, make_train_step, make_trial
+from t2tlite.training.workers import Stop, is_chief
 from t2tlite.types import Seq2SeqModel
 
-SAMPLES_AFTER_SECONDS = 60.0  # of training; compiling the search takes seconds, too much for a run of a few
+SAMPLES_AFTER_SECONDS = 60.0  # of training, or at its end: compiling the search takes seconds, once
 
 Sample = tuple[str, str, str]  # source, output, reference
-
-
-class Interrupted(KeyboardInterrupt):
-    """The run was asked to stop, and has saved a checkpoint."""
-
-    def __init__(self, step: int, signal_number: int) -> None:
-        super().__init__(
-            f"Stopped by {signal.Signals(signal_number).name} at step {step:,}; a checkpoint is saved. The same "
-            "command resumes from there."
-        )
-        self.signal_number = signal_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,87 +43,126 @@ class TrainingJob:
     train_store: TokenStore
     dev_store: TokenStore
     run: RunFolder  # gets checkpoints, costs and TensorBoard events
+    vocabulary_sizes: tuple[int, int]  # of source and target
+    available_memory: int | None = None  # bytes of a device before the model was built; None if not known
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
 @dataclasses.dataclass(frozen=True)
 class Hooks:
-    """What is done at an evaluation in addition to computing the loss on dev."""
+    """What is done before training, and at an evaluation in addition to computing the loss on dev."""
 
     score: Callable[[], Score] | None = None  # decodes dev; the best checkpoint is then chosen by the task's score
-    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after the first minute of training
+    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute of training and at its end
+    begin: Callable[[], None] | None = None  # called before the first step: writes what the run is trained with
 
 
 def train(job: TrainingJob, config: LoopConfig, hooks: Hooks = Hooks()) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to `config.train_steps`.
 
     Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite or not a number, and Interrupted
-    if SIGINT or SIGTERM comes; then a checkpoint is saved.
+    if SIGINT, SIGTERM or SIGHUP comes; then a checkpoint is saved.
     """
-    scratch = _scratch(job.strategy, job.run.path)
-    try:
-        return _Loop(job, config, hooks, scratch).run()
-    finally:
-        if scratch:
-            shutil.rmtree(scratch, ignore_errors=True)
+    return _Loop(job, config, hooks).run()
 
 
 class _Loop:
     """The state of a run in training: its model, optimizer, checkpoints and step."""
 
-    def __init__(self, job: TrainingJob, config: LoopConfig, hooks: Hooks, scratch: Path | None) -> None:
-        self.job, self.config, self.hooks, self.scratch = job, config, hooks, scratch
+    def __init__(self, job: TrainingJob, config: LoopConfig, hooks: Hooks) -> None:
+        self.job, self.config, self.hooks = job, config, hooks
+        self.writes = is_chief(job.strategy)  # the other workers write nothing
         strategy, model, hparams, store = job.strategy, job.model, job.hparams, job.train_store
         replicas = strategy.num_replicas_in_sync
         self.plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, config.random_seed)
+        self.memory = MemoryNeed(
+            hparams, job.vocabulary_sizes, self.plan.largest_shapes(), replicas, job.available_memory
+        )
         with strategy.scope():
             self.optimizer = make_optimizer(hparams)
             self.optimizer.build(model.trainable_variables)
-            self.checkpoints = Checkpoints(job.run, model, self.optimizer, config.keep_checkpoint_max, scratch)
+            self.checkpoints = Checkpoints(job.run, model, self.optimizer, config.keep_checkpoint_max, self.writes)
         self.step = self.checkpoints.restore()
         if self.step == 0 and job.warm_start:
             restore_weights(model, job.warm_start)
             report(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
         self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
-        self.train_step = make_train_step(strategy, model, self.optimizer, hparams)
-        best, every = self.checkpoints.best, config.local_eval_frequency
-        self.worse_evals = (self.step - best.step) // every if every and best else 0  # those before a restart
+        gradients = make_gradients(model, self.optimizer, hparams)
+        self.trial = make_trial(strategy, gradients)
+        self.train_step = make_train_step(strategy, model, self.optimizer, hparams, gradients)
+        self.best = job.run.best()  # the best evaluation on dev, or None if there is none yet
+        recorded = job.run.evaluations() if self.best else []
+        self.evaluations = [evaluation for evaluation in recorded if evaluation.step <= self.step]
 
     def run(self) -> Evaluation:
-        """Trains, saves and evaluates."""
-        config = self.config
-        if done := self._nothing_to_train():
+        """Trains, saves and evaluates; first it makes the evaluation that a stop has prevented."""
+        evaluated = any(evaluation.step == self.step for evaluation in self.evaluations)
+        missing = self.step > 0 and self._is_evaluation_step() and not evaluated
+        if not missing and (done := self._nothing_to_train()):
             report(f"Nothing to train: {done}")
             return self.evaluate()
-        evaluation = None
         self.started = self.saved_at = time.monotonic()
-        meter_run = None if self.scratch else self.job.run
+        run = self.job.run if self.writes else None
         replicas = self.job.strategy.num_replicas_in_sync
-        self.cost = CostMeter(meter_run, self.step, replicas, self.job.flops_per_token)
-        events = self.scratch or self.job.run.path
-        steps, micro_batches = (self.step, config.train_steps), self.job.hparams.accumulate_steps
-        with _catch_signals() as caught, Progress(events, self.optimizer, *steps) as self.progress:
-            batches = iter(distribute(self.job.strategy, self.job.train_store, self.plan, *steps, micro_batches))
-            while self.step < config.train_steps:
-                result = self.train_step(batches)
-                self.progress.step(self.step, result)
-                self.cost.step(result.tokens)
-                self.step += 1
-                if caught:
-                    self._save()
-                    raise Interrupted(self.step, caught[0])
-                if self._is_evaluation_step():
-                    self._save()
-                    evaluation = self._evaluate_and_keep()
-                    if self._stops_early():
-                        worse = f"{self.worse_evals} evaluations without a better one"
-                        report(f"Stopping early at step {self.step:,}: {worse}.")
-                        break
-                elif time.monotonic() - self.saved_at > config.save_checkpoints_secs:
-                    self._save()
-        return evaluation if evaluation is not None else self.evaluate()
+        self.cost = CostMeter(run, self.step, replicas, self.job.flops_per_token)
+        progress = Progress(run.path if run else None, self.optimizer, self.step, self.config.train_steps)
+        with Signals() as self.signals, progress as self.progress:
+            evaluation = None
+            if missing:
+                report(f"Evaluating step {self.step:,}, which was not finished.")
+                evaluation = self._evaluate_and_keep()
+                if done := self._nothing_to_train():
+                    report(f"Nothing to train: {done}")
+                    return evaluation
+            return self._train_on() or evaluation or self.evaluate()
+
+    def _train_on(self) -> Evaluation | None:
+        """Trains to the last step or to an early stop; returns the last evaluation."""
+        config, job, evaluation = self.config, self.job, None
+        if self.hooks.begin and self.writes:
+            self.hooks.begin()
+        self.progress.hparams(dataclasses.asdict(job.hparams))
+        steps = self.step, config.train_steps
+        batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, job.hparams.accumulate_steps))
+        any_worker = Stop(job.strategy)
+        self._try_largest_batch()
+        while self.step < config.train_steps:
+            with self._memory_errors():
+                result = self.train_step(batches, tf.constant(float(self.signals.caught is not None)))
+            self.progress.step(self.step, result)
+            self.cost.step(result.tokens)
+            self.step += 1
+            evaluate = self._is_evaluation_step()
+            stop = any_worker.agreed(self.signals.caught is not None, result.stops, at_once=evaluate)
+            if stop or evaluate or time.monotonic() - self.saved_at > config.save_checkpoints_secs:
+                self._save()
+            if stop:
+                raise Interrupted(self.step, self.signals.caught or signal.SIGTERM)
+            if evaluate:
+                evaluation = self._evaluate_and_keep()
+                if self._stops_early():
+                    worse = f"{self._worse_evals()} evaluations without a better one"
+                    report(f"Stopping early at step {self.step:,}: {worse}.")
+                    break
+        return evaluation
+
+    def _try_largest_batch(self) -> None:
+        """Computes gradients in the memory that the largest batch needs, so that too little of it shows at once."""
+        micro_batches = self.job.hparams.accumulate_steps
+        with self._memory_errors():
+            self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
+
+    @contextlib.contextmanager
+    def _memory_errors(self) -> Iterator[None]:
+        """Turns TensorFlow's error into one that says what training needs. Nothing in it may write to a disk."""
+        try:
+            yield
+        except (tf.errors.ResourceExhaustedError, MemoryError) as error:
+            raise MemoryError(
+                f"Training needs more memory than there is: {reason_of(error)}. {self.memory} {self.memory.advice()}"
+            ) from error
 
     def _save(self) -> None:
         """Saves a checkpoint; its cost comes first, so that no checkpoint is without one."""
@@ -143,38 +172,60 @@ class _Loop:
         self.saved_at = time.monotonic()
 
     def _evaluate_and_keep(self) -> Evaluation:
-        """Evaluates on dev, keeps the checkpoint if it is the best so far, and shows both."""
-        evaluation = self.evaluate()
-        score = None if self.hooks.score is None else self.hooks.score()
+        """Evaluates the checkpoint just saved on dev, keeps it if it is the best so far, shows and records both.
+
+        Once recorded, an evaluation counts. If it ends before, for whatever reason, a resumed run repeats it. So it is
+        recorded after its best checkpoint and its TensorBoard events.
+        """
+        with self.signals.ending_at_once(self.step):
+            evaluation = self.evaluate()
+            score = None if self.hooks.score is None else self.hooks.score()
         better = self._keep_if_best(evaluation, score)
-        if self.hooks.samples and not self.scratch and time.monotonic() - self.started > SAMPLES_AFTER_SECONDS:
-            self.progress.samples(self.step, self.hooks.samples())
         self.progress.evaluated(self.step, evaluation, score, better)
+        if self.writes:
+            self.job.run.write_evaluations(self.evaluations)
+        is_last = self.step >= self.config.train_steps or self._stops_early()
+        is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
+        if self.hooks.samples and self.writes and is_due:
+            with self.signals.ending_at_once(self.step):
+                samples = self.hooks.samples()
+            self.progress.samples(self.step, samples)
+        self.signals.check(self.step)
         self.cost.resume()
-        self.worse_evals = 0 if better else self.worse_evals + 1
+        self.saved_at = time.monotonic()  # evaluation is not counted as training time
         return evaluation
 
     def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
-        """Saves the best checkpoint anew if this is better: by the task's score if there is one, otherwise by loss."""
-        best = self.checkpoints.best
-        before = best.metrics if best else {}
+        """Keeps the checkpoint if it is the best so far, by the task's score if there is one, otherwise by loss.
+
+        That of a repeated evaluation may be the best already. It is kept again: keeping it may have been interrupted.
+        """
+        before = self.best.metrics if self.best and self.best.step != self.step else {}
         metrics = evaluation.metrics
         if score is None:
             better = evaluation.loss < before.get("loss", math.inf)
         else:
             name = score.name.lower()
-            metrics[name] = score.value
+            metrics |= score.metrics
             better = score.value > before.get(name, -math.inf)
+        finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+        record = DevEvaluation(self.step, finite)
         if better:
-            self.checkpoints.save_best(BestCheckpoint(self.step, metrics))
+            self.checkpoints.save_best(record)
+            self.best = record
+        self.evaluations.append(record)
         return better
+
+    def _worse_evals(self) -> int:
+        """How many evaluations there were since the best."""
+        return sum(evaluation.step > self.best.step for evaluation in self.evaluations) if self.best else 0
 
     def _is_evaluation_step(self) -> bool:
         every = self.config.local_eval_frequency
-        return self.step == self.config.train_steps or (every > 0 and self.step % every == 0)
+        return self.step >= self.config.train_steps or (every > 0 and self.step % every == 0)
 
     def _stops_early(self) -> bool:
-        return 0 < self.config.early_stopping_evals <= self.worse_evals
+        return 0 < self.config.early_stopping_evals <= self._worse_evals()
 
     def _nothing_to_train(self) -> str:
         """Why there is nothing to train, a sentence; empty if there is."""
@@ -192,34 +243,4 @@ class _Loop:
             f"{self.job.model.count_params():,} parameters, {plan.num_pairs:,} pairs in {plan.num_batches:,} batches "
             f"an epoch, {replicas} replica(s)" + (f"; resuming from step {self.step:,}." if self.step else ".")
         )
-
-
-def _scratch(strategy: tf.distribute.Strategy, folder: Path) -> Path | None:
-    """None for the worker that writes the run directory: the only one, or the first. The others write beside it."""
-    cluster = strategy.cluster_resolver
-    if cluster is None or not cluster.cluster_spec() or cluster.task_type == "chief" or cluster.task_id == 0:
-        return None
-    return folder / f".worker-{cluster.task_id}"
-
-
-@contextlib.contextmanager
-def _catch_signals() -> Iterator[list[int]]:
-    """Records the first SIGINT or SIGTERM in a list; a second one ends the process as usual."""
-    caught: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def record(number: int, frame: object) -> None:
-        caught.append(number)
-        report(f"{signal.Signals(number).name}: saving a checkpoint; once more ends at once.")
-        restore()
-
-    for number in before:
-        signal.signal(number, record)
-    try:
-        yield caught
-    finally:
-        restore()
+        report(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")

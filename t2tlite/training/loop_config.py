@@ -20,8 +20,14 @@ class LoopConfig:
     )
     eval_steps: int = _flag(0, "Batches in each evaluation on dev; 0 means all of dev.")
     local_eval_frequency: int = _flag(1000, "Steps between evaluations on dev; 0 means only at the end.")
-    early_stopping_evals: int = _flag(0, "Stop after this many evaluations without a better one; 0 means never.")
-    save_checkpoints_secs: int = _flag(600, "Seconds between checkpoints; one is also saved at each evaluation.")
+    early_stopping_evals: int = _flag(
+        0,
+        "Early stopping: end training after this many evaluations in a row without a better one, by dev loss, or with "
+        "--eval_bleu by BLEU or F1; 0 means never.",
+    )
+    save_checkpoints_secs: int = _flag(
+        600, "Seconds between checkpoints, evaluation not counted; one is also saved at each evaluation."
+    )
     keep_checkpoint_max: int = _flag(20, "Checkpoints kept, the newest; the best by dev is kept in addition.", least=1)
     random_seed: int = _flag(1, "Seed of initial weights, batch order and dropout.")
 
@@ -30,3 +36,8 @@ class LoopConfig:
             value, least = getattr(self, field.name), field.metadata["least"]
             if value < least:
                 raise ValueError(f"{field.name} must be at least {least}. Received: {value}.")
+        if self.early_stopping_evals and not self.local_eval_frequency:
+            raise ValueError(
+                "early_stopping_evals requires evaluations during training. Received: local_eval_frequency=0, with "
+                f"early_stopping_evals={self.early_stopping_evals}. Raise local_eval_frequency, or leave it out."
+            )

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import keras
 import tensorflow as tf
+from tensorboard.plugins.hparams import api as hparams_plugin
 from tqdm import tqdm
 
 from t2tlite.tasks.task import Score
+from t2tlite.training.checkpoints import writing
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
@@ -29,12 +32,14 @@ def report(line: str) -> None:
 class Progress:
     """The bar of a run, from the `start` steps already done to `stop` in all, and its events, which go to `folder`.
 
+    Without a folder, on workers other than the chief, there are no events.
+
     Losses stay on the device until they are shown, every REPORT_SECONDS, so that a GPU never waits for Python.
     """
 
-    def __init__(self, folder: Path, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
-        self._optimizer = optimizer
-        self._events = tf.summary.create_file_writer(str(folder))
+    def __init__(self, folder: Path | None, optimizer: keras.optimizers.Optimizer, start: int, stop: int) -> None:
+        self._optimizer, self._folder = optimizer, folder or Path()
+        self._events = tf.summary.create_file_writer(str(folder)) if folder else tf.summary.create_noop_writer()
         self._terminal = sys.stderr.isatty()
         seconds = REPORT_SECONDS / 20 if self._terminal else REPORT_SECONDS_IN_FILES
         pace = {"smoothing": 0.1, "mininterval": seconds, "maxinterval": seconds}
@@ -47,7 +52,13 @@ class Progress:
 
     def __exit__(self, *_: object) -> None:
         self._bar.close()
-        self._events.close()
+        with self._recording():
+            self._events.close()
+
+    @contextlib.contextmanager
+    def _recording(self) -> Iterator[None]:
+        with writing("TensorBoard events", self._folder), self._events.as_default():
+            yield
 
     def step(self, step: int, result: StepResult) -> None:
         """Records the result of update number `step`, counted from 0."""
@@ -64,6 +75,7 @@ class Progress:
         if not self._results:
             return
         losses = [(step, float(result.loss)) for step, result in self._results]
+        norms = [float(result.gradient_norm) for _, result in self._results]
         for step, loss in losses:
             if not math.isfinite(loss):
                 raise FloatingPointError(
@@ -81,29 +93,35 @@ class Progress:
             f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}",
             refresh=self._terminal,
         )
-        with self._events.as_default():
-            for done, value in losses:
+        with self._recording():
+            for (done, value), norm in zip(losses, norms, strict=True):
                 tf.summary.scalar("train/loss", value, step=done + 1)
+                tf.summary.scalar("train/gradient_norm", norm, step=done + 1)
             tf.summary.scalar("train/learning_rate", learning_rate, step=step + 1)
             tf.summary.scalar("train/tokens_per_second", rate, step=step + 1)
             tf.summary.scalar("train/padding_waste", waste, step=step + 1)
         self._since = time.monotonic()
 
+    def hparams(self, values: Mapping[str, bool | int | float | str]) -> None:
+        """Records hparams for TensorBoard's table of runs, HPARAMS."""
+        with self._recording():
+            hparams_plugin.hparams(dict(values))
+
     def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
         """Records (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
         table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
-        with self._events.as_default():
+        with self._recording():
             tf.summary.text("samples", table, step=step)
 
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         scored = "" if score is None else f", {score}"
         report(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
-        metrics = evaluation.metrics | ({} if score is None else {score.name.lower(): score.value})
-        with self._events.as_default():
+        metrics = evaluation.metrics | ({} if score is None else score.metrics)
+        with self._recording():
             for name, value in metrics.items():
                 tf.summary.scalar(f"dev/{name}", value, step=step)
-        self._events.flush()
+            self._events.flush()
         self._since = time.monotonic()  # evaluation is not counted as training time
 
 

@@ -26,7 +26,7 @@ class CostMeter:
     """Counts while training on so many `devices`, from the checkpoint of `step`; 0 at the start.
 
     `flops_per_token` is the floating-point operations for one token, forward and backward. Without a run directory,
-    on workers other than the first, nothing is written. A damaged cost.json raises a ValueError.
+    on workers other than the chief, nothing is written. A damaged cost.json raises a ValueError.
     """
 
     def __init__(self, run: RunFolder | None, step: int, devices: int, flops_per_token: float) -> None:

@@ -2,32 +2,88 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
 
 import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.machine import cpu_has_bfloat16
+from t2tlite.training.cluster import VARIABLE, Cluster
 from t2tlite.training.progress import report
 
 BFLOAT16_CAPABILITY = (8, 0)  # compute capability of the first GPUs that multiply in bfloat16
+REPORT_ABSENT_SECONDS = 30.0  # how often workers that a worker waits for are reported
+WAIT_SECONDS = 900.0  # for the other workers
 
 
-def make_strategy(gpus: int | None = None) -> tf.distribute.Strategy:
-    """Data-parallel training on this machine, or on several if TF_CONFIG is set.
+def make_strategy(gpus: int | None = None, cluster: Cluster | None = None) -> tf.distribute.Strategy:
+    """Data-parallel training on this machine, or by the workers of a cluster together.
 
-    `gpus` says how many GPUs to use: None for all, 0 for the CPU, which also trains if there is no GPU. If there are
-    not as many, raises a ValueError.
+    `gpus` says how many GPUs of this machine to use: None for all, 0 for the CPU, which also trains if there is no GPU.
+    If there are not as many, raises a ValueError. Waits until all workers of the cluster have called it; raises
+    ConnectionError if that fails.
     """
-    if os.environ.get("TF_CONFIG"):
-        return tf.distribute.MultiWorkerMirroredStrategy()
-    found = len(tf.config.list_physical_devices("GPU"))
-    if gpus is not None and not 0 <= gpus <= found:
+    found = tf.config.list_physical_devices("GPU")
+    if gpus is not None and not 0 <= gpus <= len(found):
         raise ValueError(
-            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {found}. Received: {gpus}."
+            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {len(found)}. Received: "
+            f"{gpus}."
         )
-    return tf.distribute.MirroredStrategy([f"GPU:{i}" for i in range(found if gpus is None else gpus)] or ["CPU:0"])
+    if cluster is None:
+        names = [f"GPU:{i}" for i in range(len(found[:gpus]))]
+        return tf.distribute.MirroredStrategy(names or ["CPU:0"])
+    tf.config.set_visible_devices(found[:gpus], "GPU")
+    try:
+        with _reporting_absent_workers(cluster):
+            return tf.distribute.MultiWorkerMirroredStrategy()
+    except tf.errors.OpError as error:
+        raise ConnectionError(
+            f"The workers of {VARIABLE} must reach each other. Received: {cluster.own_address}, which could not begin: "
+            f"{str(error).splitlines()[0]} Check that it is an address of this machine whose port is free, and that "
+            f"all workers run: {', '.join(cluster.addresses)}."
+        ) from error
+
+
+@contextlib.contextmanager
+def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
+    """While the block runs, reports which workers cannot be reached; in the end, ends the process with status 1."""
+    done, until = threading.Event(), time.monotonic() + WAIT_SECONDS
+
+    def watch() -> None:
+        while not done.wait(REPORT_ABSENT_SECONDS):
+            absent = "; ".join(why for address in cluster.addresses if (why := _why_unreachable(address)))
+            if done.is_set():  # while this was waiting for an address
+                return
+            if time.monotonic() > until:
+                report(
+                    f"All workers of {VARIABLE} must begin within {WAIT_SECONDS / 60:.0f} minutes. Received: "
+                    f"{absent or 'no answer from some'}. Start all of them, and check the addresses."
+                )
+                os._exit(1)  # TensorFlow cannot be asked to stop waiting, which it would do for an hour
+            if absent:
+                report(f"Waiting for other workers: {absent}.")
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+
+
+def _why_unreachable(address: str) -> str:
+    """What is wrong with an address, or an empty string."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
+    except OSError as error:
+        return f"{address} ({error.strerror or error})"
+    return ""
 
 
 def with_dtype_policy(hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None = None) -> HParams:
@@ -35,7 +91,7 @@ def with_dtype_policy(hparams: HParams, strategy: tf.distribute.Strategy, record
 
     Says so, and warns where bfloat16 was asked for on a CPU that does not have it.
     """
-    on_gpu = "GPU" in strategy.extended.worker_devices[0]
+    on_gpu = trains_on_gpu(strategy)
     if hparams.dtype_policy == "auto":
         fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
         policy = recorded.dtype_policy if recorded else "mixed_bfloat16" if fast else "float32"
@@ -50,6 +106,11 @@ def _gpus_have_bfloat16() -> bool:
     gpus = tf.config.list_physical_devices("GPU")
     details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
     return all(found.get("compute_capability", (0, 0)) >= BFLOAT16_CAPABILITY for found in details)
+
+
+def trains_on_gpu(strategy: tf.distribute.Strategy) -> bool:
+    """Whether the devices of this process are GPUs."""
+    return "GPU" in strategy.extended.worker_devices[0]
 
 
 def gpu_name() -> str:

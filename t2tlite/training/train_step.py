@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
@@ -17,6 +17,8 @@ from t2tlite.tokens import PAD
 from t2tlite.training.learning_rates import PaperSchedule
 from t2tlite.types import Seq2SeqModel, Tensor
 
+Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
+
 
 class StepResult(NamedTuple):
     """What a step reports; float32 scalars, over all replicas."""
@@ -24,13 +26,19 @@ class StepResult(NamedTuple):
     loss: Tensor  # mean over the target tokens of the global batch, label smoothing included
     tokens: Tensor  # source and target tokens
     positions: Tensor  # the same, padding counted
+    stops: Tensor = 0.0  # replicas that were asked to stop
+    gradient_norm: Tensor = 0.0  # of the gradient of all weights together, before Adam makes an update of it
 
 
 class FusedAdam(keras.optimizers.Adam):
     """Adam with one TensorFlow operation for each weight matrix, which passes over it once.
 
-    Keras's own update passes over weights, gradient and moments a dozen times in all.
+    Keras's own update passes over weights, gradient and moments a dozen times in all. Gradients must have been added up
+    over the replicas (`make_train_step`), which Keras would do here.
     """
+
+    def _all_reduce_sum_gradients(self, grads_and_vars: Iterable[tuple[Tensor, tf.Variable]]) -> list[Any]:
+        return list(grads_and_vars)
 
     def update_step(self, gradient: Tensor, variable: tf.Variable, learning_rate: Tensor) -> None:
         """Updates a weight and its moments; the formula is Keras's."""
@@ -70,13 +78,11 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
     return adam
 
 
-def make_train_step(
-    strategy: tf.distribute.Strategy, model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer, hparams: HParams
-) -> Callable[[Iterator[Part]], StepResult]:
-    """A function that takes an iterator of distributed `Part`s, makes one step, and returns a StepResult.
+def make_gradients(model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer, hparams: HParams) -> Gradients:
+    """A function of a replica's part of a batch: its share of the loss, and of the gradients of each weight.
 
-    Each replica divides the sum of its losses by the target tokens of the global batch, and gradients are added up. So
-    it does not matter how many replicas there are.
+    The sum of the losses is divided by the target tokens of the global batch, so shares add up to the loss and the
+    gradients of the batch, however many replicas there are.
     """
 
     @tf.function(reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile)
@@ -89,29 +95,79 @@ def make_train_step(
         dense = [tf.convert_to_tensor(g) for g in tape.gradient(scaled, model.trainable_variables)]
         return loss, dense
 
-    def replica_step(part: Part) -> StepResult:
-        loss, sums = gradients(part.inputs[0], part.targets[0], part.tokens, part.seeds[0])
-        for i in range(1, hparams.accumulate_steps):
-            more_loss, more = gradients(part.inputs[i], part.targets[i], part.tokens, part.seeds[i])
-            loss, sums = loss + more_loss, [a + b for a, b in zip(sums, more, strict=True)]
-        if hparams.dtype_policy == "mixed_float16":  # an overflow on one replica must skip the step on all
-            spoilt = tf.add_n([tf.reduce_sum(0.0 * gradient) for gradient in sums])  # 0, or not a number
-            spoilt = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, spoilt)
-            sums = [gradient + spoilt for gradient in sums]
+    def of_part(part: Part) -> tuple[Tensor, list[Tensor]]:
+        inputs, targets, seeds = (tf.convert_to_tensor(x) for x in (part.inputs, part.targets, part.seeds))
+        if hparams.accumulate_steps == 1:
+            return gradients(inputs[0], targets[0], part.tokens, seeds[0])
+
+        def add(i: Tensor, loss: Tensor, sums: list[Tensor]) -> tuple[Tensor, Tensor, list[Tensor]]:
+            more_loss, more = gradients(inputs[i], targets[i], part.tokens, seeds[i])
+            return i + 1, loss + more_loss, [a + b for a, b in zip(sums, more, strict=True)]
+
+        # A loop, one micro-batch after the other: side by side, they would need more memory the more there are.
+        start = (0, 0.0, [tf.zeros(variable.shape) for variable in model.trainable_variables])
+        _, loss, sums = tf.while_loop(lambda i, *_: i < hparams.accumulate_steps, add, start, parallel_iterations=1)
+        return loss, sums
+
+    return of_part
+
+
+def make_train_step(
+    strategy: tf.distribute.Strategy,
+    model: Seq2SeqModel,
+    optimizer: keras.optimizers.Optimizer,
+    hparams: HParams,
+    gradients: Gradients | None = None,
+) -> Callable[..., StepResult]:
+    """A function that takes an iterator of distributed `Part`s, makes one step, and returns a StepResult.
+
+    A second argument, a float32 scalar, is 1 on workers that were asked to stop; by default 0. `gradients` is what
+    `make_gradients` returned for the same model, where that is used elsewhere, too.
+    """
+    gradients = gradients or make_gradients(model, optimizer, hparams)
+
+    def replica_step(part: Part, stop: Tensor) -> Tensor:
+        loss, sums = gradients(part)
+        # Also an overflow on one replica is then one on all, which skip the step together (float16).
+        sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
+        norm = tf.linalg.global_norm(sums) / getattr(optimizer, "dynamic_scale", 1.0)
         optimizer.apply(sums, model.trainable_variables)
         ids = (part.inputs, part.targets)
-        return StepResult(
+        result = StepResult(
             loss=loss,
             tokens=tf.cast(sum(tf.math.count_nonzero(x) for x in ids), tf.float32),
             positions=tf.cast(sum(tf.size(x) for x in ids), tf.float32),
+            stops=stop,
+            gradient_norm=norm / strategy.num_replicas_in_sync,  # the same on all of them
         )
+        return tf.stack(result)  # added up over the replicas at once
 
     @tf.function(reduce_retracing=True, autograph=False)
-    def train_step(iterator: Iterator[Part]) -> StepResult:
-        results = strategy.run(replica_step, args=(next(iterator),))
-        return StepResult(*[strategy.reduce(tf.distribute.ReduceOp.SUM, value, axis=None) for value in results])
+    def train_step(iterator: Iterator[Part], stop: Tensor) -> StepResult:
+        results = strategy.run(replica_step, args=(next(iterator), stop))
+        return StepResult(*tf.unstack(strategy.reduce(tf.distribute.ReduceOp.SUM, results, axis=None)))
 
-    return train_step
+    no_stop = tf.constant(0.0)
+    return lambda iterator, stop=no_stop: train_step(iterator, stop)
+
+
+def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callable[[Iterator[Part]], object]:
+    """A function that takes an iterator as a training step does, and computes the gradients without using them.
+
+    It needs a step's memory and changes nothing. What it compiles of `gradients` is compiled for the training step.
+    """
+
+    def replica_trial(part: Part) -> Tensor:
+        _, sums = gradients(part)
+        with tf.control_dependencies(sums):  # all of them are there at a time, as they are in a step
+            return tf.add_n([tf.reduce_sum(gradient) for gradient in sums])
+
+    @tf.function(reduce_retracing=True, autograph=False)
+    def trial(iterator: Iterator[Part]) -> Tensor:
+        return strategy.run(replica_trial, args=(next(iterator),))
+
+    # Called as it is, once in each training, it would make TensorFlow warn of retracing where a process trains often.
+    return lambda iterator: trial.get_concrete_function(iterator)(iterator)
 
 
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:

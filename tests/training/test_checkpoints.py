@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 from pathlib import Path
+from unittest import mock
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiny_task import contents
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints, step_of
-from t2tlite.runs.run_folder import BestCheckpoint, RunFolder
-from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights
+from t2tlite.files.checkpoint_paths import (
+    checkpoint_at,
+    copy_checkpoint,
+    find_checkpoint,
+    list_checkpoints,
+    remove_checkpoint,
+    step_of,
+)
+from t2tlite.runs.run_folder import DevEvaluation, RunFolder
+from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights, save_weights
 
 
 def dense(width=3, layers=("dense",)):
@@ -65,6 +75,20 @@ def test_listed_by_step(run):
     assert [step_of(path) for path in (f"{run}/model.ckpt-40", "model")] == [40, 0]
 
 
+def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
+    """TensorFlow has one error for both, with this message for a full disk."""
+
+    def full(*_, **__):
+        reason = "model.ckpt-7_temp/part-00000-of-00001; No space left on device [Op:SaveV2]"
+        raise tf.errors.ResourceExhaustedError(None, None, "{{function_node __wrapped__SaveV2}} " + reason)
+
+    saved, _ = checkpoints(run, dense())
+    monkeypatch.setattr(tf.train.Checkpoint, "write", full)
+    message = r"^model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S+; No space left on device\. Free "
+    with pytest.raises(OSError, match=message):
+        saved.save(7)
+
+
 def test_found(run, monkeypatch):
     assert find_checkpoint(run) == f"{run}/model.ckpt-100"
     assert find_checkpoint(run / "absent", str(run)) == f"{run}/model.ckpt-100"
@@ -80,11 +104,65 @@ def test_not_found(run, tmp_path_factory):
         find_checkpoint(empty)
     with pytest.raises(FileNotFoundError, match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\."):
         find_checkpoint(run, f"{run}/model.ckpt-41")
+    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\. .* Train first, or name another\."):
+        checkpoint_at(empty)
 
 
-def test_found_from_within_the_run(run, monkeypatch, tmp_path_factory):
-    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    assert find_checkpoint(run, "model.ckpt-40") == f"{run}/model.ckpt-40"
+@pytest.fixture
+def with_best(run):
+    """The run, with a best checkpoint of step 17, which is no longer among the newest, and an average."""
+    for name in ("best/model.ckpt-17.index", "averaged/model.ckpt-100.index"):
+        (run / name).parent.mkdir()
+        (run / name).touch()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("chosen", "expected"),
+    [
+        ("newest", "model.ckpt-100"),
+        ("best", "best/model.ckpt-17"),
+        ("averaged", "averaged/model.ckpt-100"),
+        ("40", "model.ckpt-40"),
+        ("100", "model.ckpt-100"),
+        ("17", "best/model.ckpt-17"),
+        ("model.ckpt-40", "model.ckpt-40"),
+        ("model.ckpt-40.index", "model.ckpt-40"),
+    ],
+)
+def test_a_name_is_the_runs_whatever_the_current_folder_holds(with_best, tmp_path, monkeypatch, chosen, expected):
+    monkeypatch.chdir(tmp_path)
+    for name in ("best", "averaged", "newest", "40", "100", "17"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.ckpt-7.index").touch()
+    (tmp_path / "model.ckpt-40.index").touch()
+    assert find_checkpoint(with_best, chosen) == f"{with_best}/{expected}"
+
+
+def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    (elsewhere / "averaged").mkdir()
+    (elsewhere / "averaged" / "model.ckpt-7.index").touch()
+    assert find_checkpoint(run, "./averaged") == "averaged/model.ckpt-7"
+    assert find_checkpoint(run, "averaged/model.ckpt-7") == "averaged/model.ckpt-7"
+    monkeypatch.chdir(elsewhere / "averaged")
+    assert find_checkpoint(run, ".") == "model.ckpt-7"
+    monkeypatch.chdir(elsewhere)
+    message = (
+        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged is that in the current folder"
+    )
+    with pytest.raises(FileNotFoundError, match=message):
+        find_checkpoint(run, "averaged")
+
+
+def test_what_there_is_instead_is_named(with_best):
+    message = (
+        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best \(step 17\), averaged \(step 100\)\. "
+        r"Choose newest, best, averaged, a step, or a path with a /\.$"
+    )
+    with pytest.raises(FileNotFoundError, match=message):
+        find_checkpoint(with_best, "41")
 
 
 def test_newest_is_restored_with_optimizer_and_step(tmp_path):
@@ -125,18 +203,25 @@ def test_a_step_is_saved_once(run):
     assert {path.name: path.stat().st_mtime_ns for path in run.iterdir()} == before
 
 
-def test_best(tmp_path):
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_best(tmp_path, monkeypatch, hard_links):
+    if not hard_links:
+        monkeypatch.setattr(os, "link", mock.Mock(side_effect=OSError("Operation not permitted")))
     model = dense()
-    saved, _ = checkpoints(tmp_path, model)
-    assert saved.best is None
+    saved, _ = checkpoints(tmp_path, model, keep=1)
     for step in (3, 9):
         fill(model, step)
-        saved.save_best(BestCheckpoint(step, {"loss": 1 / step}))
-    assert saved.best == RunFolder(tmp_path).best() == BestCheckpoint(9, {"loss": 1 / 9})
+        saved.save(step)
+        saved.save_best(DevEvaluation(step, {"loss": 1 / step}))
+    fill(model, 12)
+    saved.save(12)
+    assert RunFolder(tmp_path).best() == DevEvaluation(9, {"loss": 1 / 9})
     assert json.loads((tmp_path / "best" / "best.json").read_text()) == {"step": 9, "loss": 1 / 9}
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
-    assert list_checkpoints(tmp_path) == []  # the newest are those in the run's folder
-    restore_weights(dense(), find_checkpoint(tmp_path / "best"))
+    assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]  # the newest are those in the run's folder
+    other = dense()
+    restore_weights(other, checkpoint_at(tmp_path / "best"))
+    assert values(other) == {9.0}
 
 
 def test_weights_alone(run):
@@ -185,6 +270,99 @@ def test_damaged(run, ending, size):
         restore_weights(dense(), f"{run}/model.ckpt-100")
     saved, _ = checkpoints(run, dense())
     with pytest.raises(ValueError, match=r"if it is damaged, delete it to resume from the one before\."):
+        saved.restore()
+
+
+@pytest.mark.parametrize("name", ["lr[1]", "lr*", "lr?", r"lr\1"])
+def test_a_folder_whose_name_is_a_pattern(tmp_path, name):
+    """A sibling that the pattern matches is left alone."""
+    model = dense()
+    for folder in ("lr1", name):
+        saved, _ = checkpoints(tmp_path / folder, model, keep=2)
+        for step in (1, 2, 3):
+            fill(model, step)
+            saved.save(step)
+        saved.save_best(DevEvaluation(3, {}))
+        average_checkpoints(model, list_checkpoints(tmp_path / folder), tmp_path / folder / "averaged")
+    other = dense()
+    again, _ = checkpoints(tmp_path / name, other)
+    assert again.restore() == 3
+    assert values(other) == {3.0}
+    again.save(4)
+    for folder, steps in (("lr1", [2, 3]), (name, [2, 3, 4])):
+        assert [step_of(path) for path in list_checkpoints(tmp_path / folder)] == steps
+        assert len(list((tmp_path / folder).iterdir())) == 2 * len(steps) + 2  # and best, averaged
+    restore_weights(other, list_checkpoints(tmp_path / name / "averaged")[0])
+    assert values(other) == {2.5}
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_finite_is_not_saved(run, value):
+    before = sorted(path.name for path in run.iterdir())
+    model = dense()
+    saved, optimizer = checkpoints(run, model)
+    saved.restore()
+    fill(model, value)
+    with pytest.raises(FloatingPointError, match=r"diverged: model/dense/kernel has values .* at step 101, which is"):
+        saved.save(101)
+    fill(model, 1.0)
+    optimizer.variables[-1].assign(np.full(optimizer.variables[-1].shape, value, np.float32))
+    with pytest.raises(FloatingPointError, match=r"adam/.* has values that are not finite at step 101"):
+        saved.save(101)
+    assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_what_is_not_finite_is_not_restored(run):
+    model = dense()
+    fill(model, np.nan)
+    save_weights(model, run, 101)  # as older versions did
+    with pytest.raises(
+        ValueError, match=r"model\.ckpt-101 cannot be restored: .*kernel has values that are not finite\."
+    ):
+        restore_weights(dense(), f"{run}/model.ckpt-101")
+
+
+def test_an_error_while_saving_leaves_what_was_there(run, monkeypatch):
+    """The disk is full while the checkpoint is written, or when it is moved to its place."""
+    before = contents(run)
+    model = dense()
+    saved, _ = checkpoints(run, model)
+    saved.restore()
+    for owner, name in ((tf.train.Checkpoint, "write"), (os, "replace")):
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, mock.Mock(side_effect=OSError("No space left on device")))
+            with pytest.raises(OSError, match="No space left on device"):
+                saved.save(101)
+        assert contents(run) == before
+    saved.save(101)
+    assert step_of(list_checkpoints(run)[-1]) == 101
+
+
+def test_checkpoints_of_older_versions(tmp_path):
+    """Written by TensorFlow's CheckpointManager, which keeps a list of them in the file `checkpoint`."""
+    model = dense()
+    fill(model, 6.0)
+    optimizer = keras.optimizers.Adam(name="adam")
+    optimizer.build(model.trainable_variables)
+    by_path = [{variable.path: variable.value for variable in part.variables} for part in (model, optimizer)]
+    step = tf.Variable(6, dtype=tf.int64)
+    older = tf.train.Checkpoint(model=by_path[0], optimizer=by_path[1], step=step)
+    tf.train.CheckpointManager(older, str(tmp_path), 20, checkpoint_name="model.ckpt").save(checkpoint_number=6)
+    other = dense()
+    saved, _ = checkpoints(tmp_path, other)
+    assert saved.restore() == 6
+    assert values(other) == {6.0}
+    saved.save(7)
+    assert not (tmp_path / "checkpoint").exists()  # it would not list the new one
+
+
+@pytest.mark.parametrize("folder", ["best", "averaged"])
+def test_later_than_the_newest(run, folder):
+    saved, _ = checkpoints(run, dense())
+    copy_checkpoint(f"{run}/model.ckpt-100", run / folder)
+    assert saved.restore() == 100
+    remove_checkpoint(f"{run}/model.ckpt-100")
+    with pytest.raises(ValueError, match=rf"whose newest checkpoint is of step 40, and later ones in {run}/{folder}\."):
         saved.restore()
 
 

@@ -163,7 +163,7 @@ def test_base_model_takes_part_of_what_the_papers_gpus_could_do():
 def test_memory_by_part():
     hparams = SMALL.override("batch_size=120,layer_prepostprocess_dropout=0")
     count = parameters(hparams, 50)
-    parts = memory_parts(hparams, (50, 50), (10, 10))
+    parts = memory_parts(hparams, (50, 50), (10, 10), 12)
     assert parts["weights"] == parts["gradients"] == 4 * count  # float32
     assert parts["Adam's moments"] == 8 * count
     assert parts["cast weights"] == 0
@@ -174,11 +174,11 @@ def test_memory_by_part():
     assert parts["logits"] == 3 * 4 * 120 * 50
     assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
 
-    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10))
+    mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10), 12)
     assert mixed["activations"] == parts["activations"] / 2
     assert mixed["cast weights"] == 2 * count
     assert mixed["weights"] == parts["weights"]
-    accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10))
+    accumulated = memory_parts(hparams.override("accumulate_steps=3"), (50, 50), (10, 10), 12)
     assert accumulated == {**parts, "gradients": 2 * parts["gradients"]}
 
 
@@ -189,14 +189,14 @@ def test_memory_of_restricted_self_attention():
     encoder = 12 * queries_and_norm + 36 * keys_and_values + 12 * 12 * 2  # weights of two heads
     decoder = 12 * queries_and_norm + 24 * keys_and_values + 12 * 8 * 2
     others = 2 * 10 * (16 + 24 + 3 * 16)  # embeddings and feed-forward layers
-    parts = memory_parts(hparams, (50, 50), (10, 10))
+    parts = memory_parts(hparams, (50, 50), (10, 10), 12)
     assert parts["activations"] == 4 * 12 * (encoder + decoder + cross + others)
 
 
 def test_memory_with_two_vocabularies():
     hparams = SMALL.override("batch_size=120,shared_embedding_and_softmax_weights=false")
     count = build_transformer(hparams, 30, 70).count_params()
-    parts = memory_parts(hparams, (30, 70), (5, 10))
+    parts = memory_parts(hparams, (30, 70), (5, 10), 12)
     assert (parts["weights"], parts["Adam's moments"]) == (4 * count, 8 * count)
     assert parts["logits"] == 3 * 4 * 120 * 70  # 12 pairs of 10 target tokens
     assert estimate(hparams, (30, 70), (5, 10)).memory_bytes == sum(parts.values())

@@ -26,6 +26,7 @@ class Run(NamedTuple):
     """What came of a few steps of training."""
 
     losses: list[float]
+    gradient_norms: list[float]
     tokens: list[float]
     weights: list[np.ndarray]
     evaluation: Callable[[], Evaluation]
@@ -37,9 +38,15 @@ def store(tmp_path_factory) -> TokenStore:
 
 
 def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
-    """Trains as training/trainer.py does; the tokens of a global batch are the same whatever the strategy."""
+    """Trains as training/loop.py does: on 4 replicas, or as many micro-batches on fewer, with dropout."""
     replicas = strategy.num_replicas_in_sync
-    hparams = dataclasses.replace(HPARAMS, batch_size=GLOBAL_TOKENS // replicas)
+    hparams = dataclasses.replace(
+        HPARAMS,
+        global_batch_tokens=GLOBAL_TOKENS,
+        batch_size=GLOBAL_TOKENS // 4,
+        layer_prepostprocess_dropout=0.2,
+    ).for_replicas(replicas)
+    assert hparams.accumulate_steps == 4 // replicas
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, seed=3)
     with strategy.scope():
         keras.utils.set_random_seed(1)
@@ -47,11 +54,12 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
     step = make_train_step(strategy, model, optimizer, hparams)
-    batches = iter(distribute(strategy, store, plan, 0, STEPS))
+    batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
     results = [step(batches) for _ in range(STEPS)]
     evaluate = make_evaluation(strategy, model, store, hparams)
     assert optimizer.iterations.numpy() == STEPS
-    return Run([float(r.loss) for r in results], [float(r.tokens) for r in results], model.get_weights(), evaluate)
+    values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]
+    return Run(*values, model.get_weights(), evaluate)
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +81,7 @@ def together(request, store, cpu_devices) -> Run:
 @pytest.mark.parametrize("together", [2, pytest.param(4, marks=pytest.mark.slow)], indirect=True)
 def test_replicas_equal_one(together, alone):
     np.testing.assert_allclose(together.losses, alone.losses, rtol=1e-5)
+    np.testing.assert_allclose(together.gradient_norms, alone.gradient_norms, rtol=1e-4)
     assert together.tokens == alone.tokens
     for ours, theirs in zip(together.weights, alone.weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)

@@ -14,11 +14,17 @@ from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
-from t2tlite.data.input_pipeline import Part, load_part
+from t2tlite.data.input_pipeline import Part, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
-from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.training.train_step import (
+    make_gradients,
+    make_optimizer,
+    make_train_step,
+    make_trial,
+    smoothed_cross_entropy,
+)
 
 # A micro-batches, R rows, S source length, T target length
 
@@ -67,6 +73,8 @@ def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
     np.testing.assert_allclose(result.loss, data["loss_numerator_ls0_1"] / data["loss_denominator"], rtol=1e-5)
     assert result.tokens == np.count_nonzero(data["inputs"]) + np.count_nonzero(data["targets"])
     assert result.positions == data["inputs"].size + data["targets"].size
+    squares = [np.square(gradient, dtype=np.float64).sum() for gradient in expected.get_weights()]
+    assert float(result.gradient_norm) == pytest.approx(np.sqrt(sum(squares)), rel=1e-4)
     for old, new, gradient in zip(before, model.trainable_variables, expected.trainable_variables, strict=True):
         np.testing.assert_allclose(old - new, gradient, atol=1e-5, err_msg=new.path)
 
@@ -90,6 +98,33 @@ def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches
     np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
     for ours, theirs in zip(some_weights, weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
+
+
+def test_trial_computes_the_gradients_and_changes_nothing(cpu_devices):
+    hparams = dataclasses.replace(HPARAMS, accumulate_steps=2, layer_prepostprocess_dropout=0.0)
+    strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
+    with strategy.scope():
+        model, optimizer = make_model(hparams), make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    state = [*model.trainable_variables, *optimizer.variables]
+    before = [variable.numpy() for variable in state]
+    trial = make_trial(strategy, make_gradients(model, optimizer, hparams))
+    results = trial(iter(distribute_shape(strategy, (3, 8, 10), 2)))
+    for variable, old in zip(state, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), old)
+    ones = tf.ones((6, 8), tf.int32), tf.ones((6, 10), tf.int32)
+    with tf.GradientTape() as tape:
+        loss, _ = smoothed_cross_entropy(model(*ones), ones[1], hparams.label_smoothing)
+    expected = sum(float(tf.reduce_sum(g)) for g in tape.gradient(loss, model.trainable_variables)) / (2 * 3 * 10)
+    assert [float(result) for result in strategy.experimental_local_results(results)] == pytest.approx([expected] * 2)
+
+
+def test_trials_of_many_trainings_give_no_warning(caplog):
+    strategy = tf.distribute.get_strategy()
+    for _ in range(8):
+        trial = make_trial(strategy, lambda part: (part.tokens, [part.tokens]))
+        trial(iter(distribute_shape(strategy, (3, 8, 10), 1)))
+    assert "retracing" not in caplog.text
 
 
 def test_rows_and_columns_of_padding_change_nothing(eagerly):

@@ -1,16 +1,125 @@
-"""Two worker processes on one machine train what one process with the same global batches trains."""
+"""Two worker processes on one machine: they train what one process trains, and end and resume together."""
+
+from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from tiny_run import checkpoint_names, tensors, trainer_flags
 
 from t2tlite.bin import t2t_trainer
+from t2tlite.config import HParams
+from t2tlite.models.transformer import build_transformer
+from t2tlite.training import workers
+from t2tlite.training.train_step import make_optimizer
+from t2tlite.training.workers import Stop, check_workers_agree, is_chief, lost_worker_is_an_error, worker_names
+
+SECONDS = 600  # for anything that two processes do: the machine may be busy
+
+
+def cluster_of(jobs, address="host:{}"):
+    """The cluster with these jobs, such as ["chief", "worker"], and the task of each process."""
+    cluster: dict[str, list[str]] = {}
+    tasks = []
+    for number, job in enumerate(jobs):
+        tasks.append((job, len(cluster.setdefault(job, []))))
+        cluster[job].append(address.format(number))
+    return cluster, tasks
+
+
+def process(cluster, task):
+    """A strategy of which only the cluster is known."""
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        tf.train.ClusterSpec(cluster), task_type=task[0], task_id=task[1]
+    )
+    return SimpleNamespace(cluster_resolver=resolver)
+
+
+@pytest.mark.parametrize("jobs", [["worker", "worker"], ["chief", "worker", "worker"], ["chief"], ["worker"]])
+def test_one_process_of_a_cluster_writes_the_run(jobs):
+    cluster, tasks = cluster_of(jobs)
+    assert [task for task in tasks if is_chief(process(cluster, task))] == tasks[:1]
+
+
+def test_a_process_without_a_cluster_writes_the_run(cpu_devices):
+    assert is_chief(tf.distribute.MirroredStrategy(cpu_devices[:1]))
+    assert is_chief(tf.distribute.get_strategy())
+
+
+def test_workers_that_differ_are_named(monkeypatch):
+    cluster, tasks = cluster_of(["chief", "worker", "worker"])
+    worker = process(cluster, tasks[2])
+    assert worker_names(worker) == ["chief 0", "worker 0", "worker 1"]
+    told = [{"step": 6, "seed": 1, "heads": 8}, {"step": 0, "seed": 1, "heads": 8}, {"step": 6, "seed": 1, "heads": 4}]
+    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(one) for one in told])
+    with pytest.raises(
+        ValueError,
+        match=r"All workers must train the same\. Received: chief 0 has step 6, heads 8; worker 0 has step 0, heads 8; "
+        r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the chief's run to the others\.",
+    ):
+        check_workers_agree(worker, told[2])
+    told[:] = [{"step": 6}] * 3
+    check_workers_agree(worker, told[0])
+
+
+def test_a_lost_worker_is_one_message():
+    cluster, tasks = cluster_of(["worker", "worker"])
+    text = "Graph execution error:\n\nCollective ops is aborted by: Connection reset by peer\nThe error could be"
+    with (
+        pytest.raises(
+            ConnectionError,
+            match=r"A worker was lost: .*\(Collective ops is aborted by: Connection reset by peer\)\. Start all "
+            r"workers again with the same command: training resumes from the newest checkpoint\.$",
+        ),
+        lost_worker_is_an_error(process(cluster, tasks[0])),
+    ):
+        raise tf.errors.UnavailableError(None, None, text)
+    with (
+        pytest.raises(tf.errors.UnavailableError, match="Connection reset"),
+        lost_worker_is_an_error(tf.distribute.get_strategy()),
+    ):
+        raise tf.errors.UnavailableError(None, None, text)
+
+
+def test_workers_stop_at_the_same_step():
+    cluster, tasks = cluster_of(["worker", "worker"])
+    stops = [Stop(process(cluster, task)) for task in tasks]
+    asked = [(0, 0), (0, 1), (0, 1), (0, 1)]  # the second is, during step 1
+    agreed = [
+        [stop.agreed(bool(now[i]), tf.constant(float(sum(now)))) for i, stop in enumerate(stops)] for now in asked
+    ]
+    assert agreed == [[False, False], [False, False], [True, True], [True, True]]
+    assert Stop(process(cluster, tasks[0])).agreed(False, tf.constant(1.0), at_once=True)
+    alone = Stop(tf.distribute.get_strategy())
+    assert [alone.agreed(now, 0.0) for now in (False, True)] == [False, True]
+
+
+@pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
+def test_the_chief_can_save_alone(cpu_devices, policy):
+    """Reading a variable that is added up over the replicas would need the other workers."""
+    hparams = HParams(hidden_size=8, filter_size=8, num_heads=1, num_hidden_layers=1, dtype_policy=policy)
+    strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
+    with strategy.scope():
+        model = build_transformer(hparams, 20, 20)
+        optimizer = make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    kept = [variable.value for variable in (*model.variables, *optimizer.variables)]
+    assert len(kept) > 30
+    assert {variable.synchronization for variable in kept} <= {
+        tf.VariableSynchronization.AUTO,
+        tf.VariableSynchronization.ON_WRITE,
+    }
 
 
 def free_ports(count: int) -> list[int]:
@@ -23,36 +132,96 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def start(made, folders, *flags, jobs=("worker", "worker")) -> list[subprocess.Popen]:
+    """Two workers of t2t-trainer, each with its --output_dir."""
+    ports = free_ports(2)
+    cluster, tasks = cluster_of(jobs)
+    cluster = {job: [f"127.0.0.1:{ports.pop()}" for _ in addresses] for job, addresses in cluster.items()}
+    started = []
+    for (job, index), folder in zip(tasks, folders, strict=True):
+        config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(made, folder, *flags)]
+        environment = {**os.environ, "TF_CONFIG": config}
+        started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
+    return started
+
+
+def finish(started) -> list[tuple[int, str]]:
+    """Exit status and stderr of each worker."""
+    errors = [worker.communicate(timeout=SECONDS)[1] for worker in started]
+    return [(worker.returncode, text) for worker, text in zip(started, errors, strict=True)]
+
+
+def wait_for_checkpoint(run: Path, started) -> None:
+    """Waits until the workers have saved one."""
+    until = time.monotonic() + SECONDS
+    while not checkpoint_names(run):
+        assert time.monotonic() < until
+        assert all(worker.poll() is None for worker in started), finish(started)
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 def test_two_workers_equal_one(made, tmp_path):
-    arguments = [
-        "--problem=twenty_words",
-        "--hparams_set=twenty_words_tiny",
-        f"--data_dir={made.data}",
-        f"--t2t_usr_dir={made.package}",
-        "--train_steps=6",
-        "--local_eval_frequency=3",
-    ]
-    hparams = "layer_prepostprocess_dropout=0.0,batch_size="
-    together = tmp_path / "together"
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
-    workers = []
-    for index in range(2):
-        cluster = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *arguments]
-        command += [f"--hparams={hparams}512", f"--output_dir={together}"]
-        environment = {**os.environ, "TF_CONFIG": json.dumps(cluster)}
-        workers.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
-    for worker in workers:
-        _, errors = worker.communicate(timeout=300)
-        assert worker.returncode == 0, errors
-    alone = tmp_path / "alone"
-    assert t2t_trainer.main([*arguments, f"--hparams={hparams}1024", f"--output_dir={alone}"]) == 0
+    flags = ["--train_steps=6", "--local_eval_frequency=3", "--global_batch_tokens=1024", "--hparams=batch_size=512"]
+    together, alone, data = tmp_path / "together", tmp_path / "alone", tmp_path / "data"
+    make = [*flags, f"--data_dir={data}", "--generate_data", "--num_processes=1"]
+    for status, errors in finish(start(made, [together] * 2, *make, jobs=("chief", "worker"))):
+        assert status == 0, errors
+    assert t2t_trainer.main(trainer_flags(made, alone, *flags, f"--data_dir={data}")) == 0
 
-    one, two = (tf.train.load_checkpoint(str(folder / "model.ckpt-6")) for folder in (alone, together))
-    names = [name for name in one.get_variable_to_shape_map() if name.startswith("model/")]
+    one, two = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
+    names = [name for name in one if name.startswith("model/")]
     assert len(names) > 20
     for name in names:
-        np.testing.assert_allclose(two.get_tensor(name), one.get_tensor(name), atol=1e-5, err_msg=name)
-    assert (together / "best" / "best.json").is_file()
-    assert not list(together.glob(".worker-*"))
+        np.testing.assert_allclose(two[name], one[name], atol=1e-5, err_msg=name)
+    assert {path.name.split(".")[0] for path in together.iterdir()} == {
+        path.name.split(".")[0] for path in alone.iterdir()
+    }
+    assert len(list(together.glob("events.*"))) == 1  # the worker wrote nothing
+
+
+@pytest.mark.slow
+def test_a_killed_worker_ends_the_other_and_both_resume_exactly(made, tmp_path):
+    flags = ["--train_steps=60", "--local_eval_frequency=20", "--hparams=batch_size=64,accumulate_steps=2"]
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for status, errors in finish(start(made, [whole] * 2, *flags)):
+        assert status == 0, errors
+    started = start(made, [broken] * 2, *flags)
+    wait_for_checkpoint(broken, started)
+    started[1].kill()
+    (status, errors), _ = finish(started)
+    assert status == 1
+    assert "A worker was lost: " in errors
+    assert "Start all workers again with the same command: training resumes" in errors
+    assert "Traceback" not in errors
+    for status, errors in finish(start(made, [broken] * 2, *flags)):
+        assert status == 0, errors
+        assert "resuming from step " in errors
+    one, two = (tensors(folder / "model.ckpt-60") for folder in (whole, broken))
+    assert len(one) > 60
+    for name, value in one.items():
+        np.testing.assert_array_equal(two[name], value, err_msg=name)
+
+
+@pytest.mark.slow
+def test_a_signal_to_one_worker_stops_all_and_separate_runs_are_refused(made, tmp_path):
+    run = tmp_path / "run"
+    flags = ["--train_steps=1000000", "--local_eval_frequency=0", "--save_checkpoints_secs=1"]
+    started = start(made, [run] * 2, *flags)
+    wait_for_checkpoint(run, started)
+    started[1].send_signal(signal.SIGTERM)
+    ended = finish(started)
+    assert [status for status, _ in ended] == [128 + signal.SIGTERM] * 2
+    (newest,) = checkpoint_names(run)[-1:]
+    for _, errors in ended:
+        assert f"at step {int(newest.split('-')[1]):,}; a checkpoint is saved." in errors
+
+    other = Path(shutil.copytree(run, tmp_path / "other"))
+    for path in other.glob("model.ckpt-*"):
+        path.unlink()
+    for status, errors in finish(start(made, [run, other], *flags)):
+        assert status == 1
+        assert f"worker 0 has newest checkpoint {newest.split('-')[1]}; worker 1 has newest checkpoint 0." in errors
+        assert "Traceback" not in errors
+    assert checkpoint_names(run)[-1] == newest

@@ -1,0 +1,105 @@
+"""The workers that train together: TensorFlow's variable TF_CONFIG, which SLURM's job step can stand in for."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import os
+
+import msgspec
+import tensorflow as tf
+
+VARIABLE = "TF_CONFIG"
+JOBS = ("chief", "worker")
+EXAMPLE = '{"cluster": {"worker": ["host0:2222", "host1:2222"]}, "task": {"type": "worker", "index": 0}}'
+SLURM_PORTS = range(15_000, 31_000, 16)  # each job has ports of its own, for 16 tasks on a machine
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """Which of the workers a process is."""
+
+    type: str  # "chief" or "worker"
+    index: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Cluster:
+    """The workers, and which of them this process is: the content of TF_CONFIG."""
+
+    cluster: dict[str, list[str]]  # "chief" and "worker" -> HOST:PORT of each
+    task: Task
+
+    def __post_init__(self) -> None:
+        for job, addresses in self.cluster.items():
+            if job not in JOBS:
+                raise ValueError(f"the jobs of a cluster must be chief or worker, not {job!r}: all workers train.")
+            if job == "chief" and len(addresses) != 1:
+                raise ValueError(f"there must be one chief, not {len(addresses)}.")
+        for address in self.addresses:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
+                raise ValueError(f"an address must be HOST:PORT, not {address!r}.")
+        if twice := [address for address, count in collections.Counter(self.addresses).items() if count > 1]:
+            raise ValueError(f"each worker must have an address of its own, but {twice[0]} is there twice.")
+        tasks = self.cluster.get(self.task.type, [])
+        if not 0 <= self.task.index < len(tasks):
+            known = ", ".join(f"{job} 0 to {len(addresses) - 1}" for job, addresses in self.cluster.items())
+            raise ValueError(
+                f"the cluster has {known or 'no workers'}, but the task is {self.task.type} {self.task.index}."
+            )
+
+    @property
+    def addresses(self) -> list[str]:
+        """The address of each worker, the chief's first if there is one."""
+        return [address for job in JOBS for address in self.cluster.get(job, [])]
+
+    @property
+    def own_address(self) -> str:
+        """The address of this process."""
+        return self.cluster[self.task.type][self.task.index]
+
+
+def find_cluster(resolver: str = "tf_config") -> Cluster | None:
+    """The workers that the environment names: by TF_CONFIG or, with "slurm", by SLURM. None if this process is alone.
+
+    Raises ValueError if they are named wrongly. Puts TF_CONFIG into the environment if SLURM names them.
+    """
+    if resolver == "slurm":
+        os.environ[VARIABLE] = json.dumps(dataclasses.asdict(_slurm_cluster()))
+    elif resolver != "tf_config":
+        raise ValueError(f"--cluster_resolver must be tf_config or slurm. Received: {resolver!r}.")
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return None
+    try:
+        cluster = msgspec.json.decode(text, type=Cluster, strict=False)
+    except (msgspec.DecodeError, ValueError) as error:
+        raise ValueError(
+            f"{VARIABLE} must be like {EXAMPLE}, on each worker with its own index, or not be set. Received: {text!r}: "
+            f"{error}"
+        ) from error
+    return cluster if len(cluster.addresses) > 1 else None
+
+
+def _slurm_cluster() -> Cluster:
+    """The tasks of the job step that srun started, by TensorFlow's own resolver."""
+    try:
+        resolver = tf.distribute.cluster_resolver.SlurmClusterResolver(
+            port_base=SLURM_PORTS[int(os.environ.get("SLURM_JOB_ID", "0")) % len(SLURM_PORTS)],
+            gpus_per_node=SLURM_PORTS.step,  # tasks; SLURM itself says which GPUs a task sees
+            gpus_per_task=1,
+            auto_set_gpu=False,
+        )
+        spec = resolver.cluster_spec().as_dict()
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"--cluster_resolver=slurm needs a job step (srun t2t-trainer). Received: {error}") from error
+    cluster = Cluster(spec, Task(*resolver.get_task_info()))
+    host, name = cluster.own_address.rpartition(":")[0], os.environ.get("SLURMD_NODENAME", "")
+    if name and host != name:
+        raise ValueError(
+            "SLURM's tasks must be in the order of their nodes' names, as TensorFlow's resolver assumes. Received: "
+            f"task {cluster.task.index} on {name}, not on {host}. Use srun --distribution=block, or set {VARIABLE}."
+        )
+    return cluster

@@ -1,0 +1,86 @@
+"""What memory training needs: an estimate by formula before it starts, and advice where that is too much."""
+
+# R rows, S source length, T target length of the micro-batch that needs the most
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.machine import available_memory
+from t2tlite.training.cost import memory_parts
+from t2tlite.training.strategy import trains_on_gpu
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryNeed:
+    """The memory of a replica in training; `str` is a line for people."""
+
+    hparams: HParams
+    vocabulary_sizes: tuple[int, int]  # source and target
+    shapes: list[tuple[int, int, int]]  # (rows of the global batch, S, T) of each bucket: BatchPlan.largest_shapes
+    replicas: int
+    available: int | None  # bytes that a replica can have; None if that is not known
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(R, S, T)."""
+        return max(self._micro_batches(), key=lambda shape: sum(self._parts(shape).values()))
+
+    @property
+    def bytes(self) -> float:
+        """The estimate."""
+        return sum(self._parts(self.shape).values())
+
+    @property
+    def fits(self) -> bool:
+        """Whether the estimate is below what is available, or that is not known."""
+        return self.available is None or self.bytes < self.available
+
+    def __str__(self) -> str:
+        listed = {name: size for name, size in self._parts(self.shape).items() if size > self.bytes / 100}
+        parts = ", ".join(f"{name} {_size(size)}" for name, size in listed.items())
+        rows, source, target = self.shape
+        there = "" if self.available is None else f"; {_size(self.available)} are available"
+        return (
+            f"Memory of a replica, estimated: {_size(self.bytes)} in the largest batch, {rows} pairs of "
+            f"{source} + {target} tokens ({parts}){there}."
+        )
+
+    def advice(self) -> str:
+        """Which hparams to change so that less memory suffices, a sentence."""
+        h = self.hparams
+        limit = min(self.bytes, self.available or self.bytes)
+        for factor in range(2, h.batch_size // h.max_length + 1):
+            size, steps = h.batch_size // factor, h.accumulate_steps * factor
+            less = dataclasses.replace(h, batch_size=size, accumulate_steps=steps)
+            if size * factor == h.batch_size and dataclasses.replace(self, hparams=less).bytes < limit:
+                derived = "" if h.global_batch_tokens else f" and accumulate_steps={steps}"
+                return f"Set batch_size={size}{derived}: the batches stay the same."
+        return "Lower batch_size and max_length, or hidden_size, filter_size and the number of layers."
+
+    def _micro_batches(self) -> list[tuple[int, int, int]]:
+        parts = self.replicas * self.hparams.accumulate_steps
+        return [(-(-rows // parts), source, target) for rows, source, target in self.shapes]
+
+    def _parts(self, shape: tuple[int, int, int]) -> dict[str, float]:
+        rows, *lengths = shape
+        return memory_parts(self.hparams, self.vocabulary_sizes, (lengths[0], lengths[1]), rows)
+
+
+def device_memory(strategy: tf.distribute.Strategy) -> int | None:
+    """Bytes that the first of the devices can have now; None if that is not known.
+
+    Of a GPU what TensorFlow may use, of a CPU what the machine and the process's control group have left.
+    """
+    if not trains_on_gpu(strategy):
+        return available_memory()
+    with tf.compat.v1.Session(graph=tf.Graph()) as session:  # nothing else of TensorFlow's API says it
+        found = [d.memory_limit_bytes for d in session.list_devices() if d.device_type == "GPU"]
+    return min(found, default=None)
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e6:.0f} MB" if size < 1e9 else f"{size / 1e9:.1f} GB"

@@ -1,0 +1,85 @@
+"""Signals that ask a run to stop: it saves a checkpoint first."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+from t2tlite.training.progress import report
+
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+@contextlib.contextmanager
+def interrupt_ends_process() -> Iterator[None]:
+    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does, and a shell's status is 130.
+
+    For what has no files to finish. Otherwise Python would raise KeyboardInterrupt only after TensorFlow's operation,
+    such as a training step of minutes.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    if handler != signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+class Interrupted(KeyboardInterrupt):
+    """The run was asked to stop, and has saved a checkpoint."""
+
+    def __init__(self, step: int, signal_number: int) -> None:
+        super().__init__(
+            f"Stopped by {signal.Signals(signal_number).name} at step {step:,}; a checkpoint is saved. The same "
+            "command resumes from there."
+        )
+        self.signal_number = signal_number
+
+
+class Signals:
+    """Records the first SIGINT, SIGTERM or SIGHUP in the block of a `with`; a second one ends the process as usual.
+
+    A signal that the process ignores is still ignored: SIGHUP under nohup.
+    """
+
+    def __init__(self) -> None:
+        self.caught: int | None = None  # the number of the signal
+        self._saved_step: int | None = None
+
+    def __enter__(self) -> Signals:
+        handlers = {number: signal.getsignal(number) for number in STOPPING}
+        self._handlers = {number: handler for number, handler in handlers.items() if handler != signal.SIG_IGN}
+        for number in self._handlers:
+            signal.signal(number, self._record)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+
+    def check(self, saved_step: int) -> None:
+        """Raises Interrupted if a signal came. The checkpoint of `saved_step` is saved and nothing came after it."""
+        if self.caught is not None:
+            raise Interrupted(saved_step, self.caught)
+
+    @contextlib.contextmanager
+    def ending_at_once(self, saved_step: int) -> Iterator[None]:
+        """While this block runs, a signal raises Interrupted wherever it is: a block that writes no files."""
+        self.check(saved_step)
+        self._saved_step = saved_step
+        try:
+            yield
+        finally:
+            self._saved_step = None
+
+    def _record(self, number: int, frame: object) -> None:
+        self.caught = number
+        self.__exit__()
+        name = signal.Signals(number).name
+        if self._saved_step is None:
+            report(f"{name}: saving a checkpoint; once more ends at once.")
+        else:
+            report(f"{name}: ending the evaluation, which is repeated when the run resumes.")
+            raise Interrupted(self._saved_step, number)

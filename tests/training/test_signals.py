@@ -1,0 +1,53 @@
+"""Signals that ask a run to stop."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from t2tlite.training.signals import STOPPING, Interrupted, Signals
+
+MESSAGE = r"^Stopped by SIG[A-Z]+ at step 1,200; a checkpoint is saved\. The same command resumes from there\.$"
+
+
+@pytest.mark.parametrize("number", STOPPING)
+def test_the_first_is_recorded_and_the_next_is_handled_as_usual(number, capsys):
+    usual = []
+    before = signal.signal(number, lambda *args: usual.append(args[0]))
+    try:
+        with Signals() as signals:
+            signals.check(1200)
+            signal.raise_signal(number)
+            assert (signals.caught, usual) == (number, [])
+            with pytest.raises(Interrupted, match=MESSAGE) as raised:
+                signals.check(1200)
+            assert raised.value.signal_number == number
+            with pytest.raises(Interrupted, match=MESSAGE), signals.ending_at_once(1200):
+                pytest.fail("the block has begun after a signal")
+            signal.raise_signal(number)
+            assert usual == [number]
+        signal.raise_signal(number)
+        assert usual == [number, number]
+    finally:
+        signal.signal(number, before)
+    assert f"{number.name}: saving a checkpoint; once more ends at once." in capsys.readouterr().err
+
+
+def test_ends_a_block_that_writes_nothing_at_once():
+    with Signals() as signals:
+        with pytest.raises(Interrupted, match=MESSAGE), signals.ending_at_once(1200):
+            signal.raise_signal(signal.SIGTERM)
+        assert signals.caught == signal.SIGTERM
+
+
+def test_an_ignored_signal_stays_ignored():
+    """As SIGHUP is under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Signals() as signals:
+            signal.raise_signal(signal.SIGHUP)
+            assert signals.caught is None
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
