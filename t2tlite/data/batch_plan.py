@@ -138,6 +138,19 @@ class BatchPlan:
             tokens=int(targets.sum()),
         )
 
+    def largest_shapes(self) -> list[tuple[int, int, int]]:
+        """(rows, source width, target width) of each bucket's batches: the most in any epoch, or above it."""
+        last = np.sort(self._buckets)[self._cuts[1:] - 1]  # [num_batches], the bucket of a batch's longest pair
+        longest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # rows, source and target lengths
+        np.maximum.at(longest[0], last, np.diff(self._cuts))
+        np.maximum.at(longest[1], self._buckets, self._sources)
+        np.maximum.at(longest[2], self._buckets, self._targets)
+        rows, (sources, targets) = longest[0], np.maximum.accumulate(longest[1:], axis=1)
+        if self._few_shapes:
+            rows, sources, targets = self._rows, self._boundaries, self._boundaries
+        widths = [[padded_length(int(length), self._boundaries) for length in side] for side in (sources, targets)]
+        return [(int(rows[bucket]), widths[0][bucket], widths[1][bucket]) for bucket in np.unique(last)]
+
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs, and that of the batches, in an epoch."""
         random = np.random.default_rng((self.seed, epoch))
@@ -160,14 +173,14 @@ class BatchPlan:
 def training_plan(
     hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int, seed: int
 ) -> BatchPlan:
-    """The plan of a training run: batches of batch_size tokens for each replica and each accumulated micro-batch.
+    """The plan of a training run: the batches of an optimizer step on so many replicas.
 
     With jit_compile, XLA compiles the training step once for each shape, so there are few.
     """
     return BatchPlan(
         source_lengths,
         target_lengths,
-        batch_tokens=hparams.batch_size * hparams.accumulate_steps * replicas,
+        batch_tokens=hparams.batch_tokens(replicas),
         max_length=hparams.max_length,
         smallest=hparams.min_length_bucket,
         step=hparams.length_bucket_step,

@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import itertools
+import os
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, read_manifest
+from t2tlite.data.manifest import MANIFEST, Manifest, RunManifest, ShardEntry, holds_data, read_manifest
 from t2tlite.data.token_store import TokenStore
+from t2tlite.files.atomic_file import check_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
 from t2tlite.vocabularies.text_encoder import TextEncoder
+
+MAKE_AGAIN = "Run t2t-datagen again."  # which makes damaged data anew
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -37,11 +41,15 @@ class Dataset:
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
         """The encoders of source and target, loaded once; one object if they share a vocabulary."""
-        return open_encoders(self.folder, *self.manifest.vocabularies)
+        return open_encoders(self.folder, *self.manifest.vocabularies, advice=MAKE_AGAIN)
 
     def store(self, split: str) -> TokenStore:
-        """The token ids of a split. Raises ValueError if there is no such split, otherwise as `TokenStore`."""
+        """The token ids of a split, after checking that no shard has changed since it was written.
+
+        Raises ValueError if there is no such split, and as `check_contents` and `TokenStore`.
+        """
         shards = self.manifest.split(split).shards
+        check_contents(self.folder, shards)
         return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 
 
@@ -55,7 +63,7 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
     `data_dir` contains several problems and none is named.
     """
     data_dir = Path(data_dir)
-    finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}"))
+    finished = sorted(path.parent.name for path in data_dir.glob(f"*/{MANIFEST}") if holds_data(path.parent))
     if problem_name is None:
         if not finished:
             raise FileNotFoundError(
@@ -81,14 +89,20 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
 
 def check_files(folder: Path, manifest: Manifest) -> None:
     """Raises FileNotFoundError or ValueError if a file is missing or has another size than the manifest records."""
-    shards = (shard for split in manifest.splits.values() for shard in split.shards)
-    entries: Iterable[VocabularyEntry | ShardEntry] = itertools.chain(manifest.vocabulary_entries(), shards)
-    for entry in entries:
+    for entry in manifest.entries():
         path = folder / entry.file
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. Run t2t-datagen again.")
+            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. {MAKE_AGAIN}")
         if path.stat().st_size != entry.bytes:
             raise ValueError(
                 f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}. Received: "
-                f"{path.stat().st_size:,} bytes. Run t2t-datagen again."
+                f"{path.stat().st_size:,} bytes. {MAKE_AGAIN}"
             )
+
+
+def check_contents(folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]) -> None:
+    """Raises ValueError if the content of a file is not the recorded one; reads some 1.5 GB/s on each core."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
+        checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, MAKE_AGAIN) for entry in entries]
+    for check in checks:
+        check.result()

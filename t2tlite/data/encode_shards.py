@@ -1,4 +1,4 @@
-"""Chunks of text to token shards, on several processes.
+"""Chunks of text to token shards, on several processes or, in a pipeline, on several machines.
 
 One process reads text and splits it into chunks; each of the others encodes a chunk and writes it as one shard. Which
 pairs a shard contains depends on the text alone, so the files are the same for any number of processes.
@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import json
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from t2tlite.data.manifest import ShardEntry, SplitEntry
+from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.vocabularies.encoders import open_encoder
@@ -93,6 +96,46 @@ def encode_all(
         ) from error
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
+
+
+def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list[Path]) -> list[ChunkTask]:
+    """Has the workers of a pipeline write the shards that do not exist; returns the tasks without their pairs.
+
+    Each chunk waits in a file beside its shard, which takes as much disk as the text. Raises as `Pipeline.run`, and
+    ChildProcessError if the workers have written shards that cannot be seen here.
+    """
+    chunks_of: dict[Path, Path] = {}
+    done = []
+    try:
+        for task in tasks:
+            task = dataclasses.replace(task, path=task.path.absolute())  # workers have a current folder of their own
+            if not task.path.exists():
+                chunk = chunks_of[task.path] = task.path.with_name(f".{task.path.name}.chunk.tmp")
+                chunk.write_bytes(pickle.dumps(task))
+            done.append(dataclasses.replace(task, pairs=[]))
+        if chunks_of:
+            pipeline.run(
+                functools.partial(_start_encoding, [path.absolute() for path in vocabularies]), list(chunks_of.values())
+            )
+    finally:
+        for chunk in chunks_of.values():
+            chunk.unlink(missing_ok=True)
+    if missing := [path for path in chunks_of if not path.exists()]:
+        raise ChildProcessError(
+            f"The workers of a pipeline must see --data_dir under the same path as this machine. Received: no "
+            f"{missing[0]}, although all have finished. Use a file system that all share."
+        )
+    return done
+
+
+def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
+    """The work of a pipeline: to encode the chunk in a file."""
+    encoders = [open_encoder(path) for path in vocabularies]
+
+    def encode(chunk: Path) -> None:
+        _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
+
+    return encode
 
 
 _encoders: list[TextEncoder] = []  # of an encoding process: one, or the source's and the target's

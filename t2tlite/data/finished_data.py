@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite import registry
-from t2tlite.data.dataset import check_files
+from t2tlite.data.dataset import check_contents, check_files
 from t2tlite.data.manifest import MANIFEST, FileEntry, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
@@ -24,7 +24,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
 
     Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and are older than
-    the data are not read again. Complete data that has lost files is not complete.
+    the data are not read again. Data that has lost a file, or in which a bit has changed, is not complete.
 
     Raises ValueError if the folder contains data made from something else, or as `read_manifest`.
     """
@@ -38,6 +38,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
         )
     try:
         check_files(folder, manifest)
+        check_contents(folder, manifest.entries())
     except (FileNotFoundError, ValueError):
         return False
     return True

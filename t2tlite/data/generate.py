@@ -2,7 +2,7 @@
 
 1. Read all text once: check and count its pairs, and sample training text for the vocabulary. Nothing is written yet.
 2. Learn the vocabulary, or copy the given one.
-3. Read the text again, encode it and write it as token shards, on several processes.
+3. Read the text again, encode it and write it as token shards, on several processes, or the workers of a pipeline.
 4. Write the manifest. Only now does the trainer accept the data.
 
 A run that is interrupted between 2 and 4 leaves `unfinished.json` next to its shards; the next run with the same text
@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import fcntl
 import hashlib
 import os
 import sys
@@ -31,8 +30,10 @@ from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
 from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, vocabulary_names
 from t2tlite.data.manifest import FORMAT, MANIFEST, FileEntry, Languages, Manifest, SplitEntry
+from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
+from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
@@ -52,10 +53,13 @@ class Generated:
     def __str__(self) -> str:
         manifest = self.dataset.manifest
         sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
+        wanted = manifest.options["vocab_size"]
+        fewer = manifest.vocabulary.type == "sentencepiece" and not manifest.options["vocab_file"] and sizes[0] < wanted
+        note = f", the most that this text allows: it is too small for the default, {wanted:,}" if fewer else ""
         done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
         lines = [
             f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
-            f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces",
+            f"  vocabulary  {' and '.join(f'{size:,}' for size in sizes)} pieces{note}",
         ]
         for name in manifest.splits:
             split = manifest.split(name)
@@ -70,7 +74,11 @@ class Generated:
 
 
 def generate(
-    problem: Problem, data_dir: str | Path, tmp_dir: str | Path | None = None, num_processes: int | None = None
+    problem: Problem,
+    data_dir: str | Path,
+    tmp_dir: str | Path | None = None,
+    num_processes: int | None = None,
+    pipeline: Pipeline | None = None,
 ) -> Generated:
     """Makes the data of `problem` in `data_dir`/NAME, resumes making it, or finds it complete.
 
@@ -79,12 +87,14 @@ def generate(
     `max_length_ratio` are dropped, and counted in the manifest.
 
     Whether the problem is reversed does not change the files. Its raw files are in `tmp_dir`. By default, one process
-    encodes for each CPU core that this process may use.
+    encodes for each CPU core that this process may use. With a `pipeline` its workers encode instead; they need not see
+    the raw files, but `data_dir`.
 
     Raises:
         ValueError: bad text or options, or there is complete data made from something else. No file has changed then.
         FileNotFoundError: a raw file is missing.
-        OSError: a file cannot be written, for example because the disk is full. The next run resumes.
+        OSError: a file cannot be written, for example because the disk is full, or an encoding process or worker has
+            failed. The next run resumes.
     """
     started = time.monotonic()
     tmp_dir = None if tmp_dir is None else Path(tmp_dir)
@@ -92,14 +102,16 @@ def generate(
         num_processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     _check_options(problem, num_processes)
     folder = Path(data_dir) / problem.name()
+    if pipeline is not None:
+        pipeline.check()
     already_there = finished_data.is_complete(problem, folder, tmp_dir)
     if not already_there:
         text = _read_text(problem, tmp_dir)
         try:
-            with _only_process(folder):
+            with only_process(folder, "make data"):
                 # another process may have finished while this one was reading
                 if not finished_data.is_complete(problem, folder, tmp_dir):
-                    _make(problem, folder, tmp_dir, text, num_processes)
+                    _make(problem, folder, tmp_dir, text, num_processes, pipeline)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
@@ -167,9 +179,11 @@ def _check_pair(source: str, target: str) -> None:
     check_unicode(target)
 
 
-def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int) -> None:
+def _make(
+    problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int, pipeline: Pipeline | None
+) -> None:
     """Steps 2 to 4, in a folder without complete data."""
-    (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost files
+    (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost a file, or in which a bit has changed
     remove_temporary_files(folder)
     vocabularies = [folder / name for name in vocabulary_names(problem)]
     begun: dict[str, Any] | None = None
@@ -181,14 +195,18 @@ def _make(problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num
                 copy_file(Path(given).expanduser(), path)
         else:
             with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
-                text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir))
+                shrink = problem.has_default("vocab_size")
+                text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir), shrink)
                 bar.refresh()
         (folder / UNFINISHED).unlink(missing_ok=True)
         for path in folder.glob(SHARDS):
             path.unlink()
         write_record(folder / UNFINISHED, _unfinished(problem, text, vocabularies))
     text.sample = TextSample()  # frees its memory for the encoding
-    splits = _write_shards(_tasks(problem, folder, tmp_dir, text.pairs), text.pairs, vocabularies, num_processes)
+    tasks = _tasks(problem, folder, tmp_dir, text.pairs)
+    if pipeline is not None:
+        tasks = iter(encode_shards.encode_in(pipeline, tasks, vocabularies))
+    splits = _write_shards(tasks, text.pairs, vocabularies, num_processes)
     if splits["train"].pairs == 0:
         raise ValueError(
             f"{problem.name()} needs training pairs. Received: {text.pairs['train']}, of which max_length="
@@ -254,28 +272,6 @@ def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict
         "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
         "vocabulary_sha256": [file_sha256(path) for path in vocabularies if path.exists()],
     }
-
-
-@contextlib.contextmanager
-def _only_process(folder: Path) -> Iterator[None]:
-    """Creates `folder` if there is none and locks it against a second t2t-datagen; removes it if it is left empty."""
-    folder.mkdir(parents=True, exist_ok=True)
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ValueError(
-                f"Only one process at a time can make data. Received: {folder}, which another one is filling. "
-                "Wait until it is done."
-            ) from None
-        except OSError:  # a file system without locks
-            pass
-        yield
-    finally:
-        os.close(handle)
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 def _bar(what: str, pairs: Iterable[tuple[str, str]] | None = None, total: int | None = None) -> tqdm:

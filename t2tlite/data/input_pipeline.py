@@ -80,3 +80,19 @@ def distribute(
         return tf.data.Dataset.range(count).map(tensors).prefetch(2 * here)
 
     return strategy.distribute_datasets_from_function(parts_of_worker)
+
+
+def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int) -> Any:
+    """A distributed dataset of one `Part` for each replica, of this shape (R, S, T) and without padding."""
+    rows, source_width, target_width = shape
+    inputs: np.ndarray = np.ones((micro_batches, rows, source_width), np.int32)
+    targets: np.ndarray = np.ones((micro_batches, rows, target_width), np.int32)
+    part = Part(inputs, targets, np.float32(targets.size), np.ones((micro_batches, 2), np.int32))
+    ids = tf.TensorSpec((micro_batches, None, None), tf.int32)
+    signature = Part(ids, ids, tf.TensorSpec((), tf.float32), tf.TensorSpec((micro_batches, 2), tf.int32))
+
+    def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        here = strategy.num_replicas_in_sync // context.num_input_pipelines
+        return tf.data.Dataset.from_generator(lambda: [part] * here, output_signature=signature)
+
+    return strategy.distribute_datasets_from_function(parts_of_worker)

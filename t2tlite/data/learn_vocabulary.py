@@ -9,11 +9,12 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
-from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import LARGEST_SIZE, VocabularySizeError, train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
 SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
 LONGEST_TEXT = 10_000  # characters kept of one text
+SMALL_TEXT = 5_000_000  # characters; all pieces that they can have are learned within seconds
 PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair in addition to their characters
 
 
@@ -50,16 +51,37 @@ class TextSample:
         """Every text of the sample: of each pair the source, then the target."""
         return itertools.chain.from_iterable((source, target) for _, source, target in self._pairs)
 
-    def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = ()) -> None:
+    def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = (), shrink: bool = False) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`, whose ending determines its type.
 
-        For the arguments and errors see `train_sentencepiece` and `build_subwords`. A .subwords vocabulary has no
-        symbols, since it never separates a bracket from a word.
+        With `shrink`, text that is too small for `vocab_size` pieces gives as many as it can. For the other arguments
+        and the errors see `train_sentencepiece` and `build_subwords`; a VocabularySizeError names both bounds. A
+        .subwords vocabulary has no symbols, since it never separates a bracket from a word, and small text always gives
+        fewer subtokens.
         """
         if vocabulary_type(path) == "subwords":
             build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
-        else:
+            return
+        try:
             train_sentencepiece(self.sentences(), vocab_size, path, symbols)
+        except VocabularySizeError as error:
+            if error.largest is None or not shrink:
+                raise self._both_bounds(error, vocab_size, path, symbols) from error
+            train_sentencepiece(self.sentences(), error.largest, path, symbols)
+
+    def _both_bounds(
+        self, known: VocabularySizeError, vocab_size: int, path: Path, symbols: Sequence[str]
+    ) -> VocabularySizeError:
+        """The error with the bound that is not known yet, which learning an impossible vocabulary finds."""
+        smallest, largest = known.smallest, known.largest
+        try:
+            if smallest is None:
+                train_sentencepiece(self.sentences(), 1, path, symbols)
+            elif self._size <= SMALL_TEXT:
+                train_sentencepiece(self.sentences(), LARGEST_SIZE, path, symbols)
+        except VocabularySizeError as error:
+            smallest, largest = smallest or error.smallest, largest or error.largest
+        return VocabularySizeError(vocab_size, len(symbols), smallest, largest)
 
 
 def check_vocabulary_options(problem: Problem) -> None:

@@ -8,10 +8,13 @@ swapped by RunManifest and nowhere else.
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from t2tlite.files.records import read_record
+from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
@@ -31,9 +34,9 @@ class FileEntry:
 class ShardEntry:
     """A token shard."""
 
-    file: str
-    pairs: int
-    bytes: int
+    file: FileName
+    pairs: Count
+    bytes: Count
     sha256: str
 
 
@@ -41,12 +44,12 @@ class ShardEntry:
 class SplitEntry:
     """What a split contains. Lengths are in tokens, EOS included."""
 
-    pairs: int
-    source_tokens: int
-    target_tokens: int
-    longest_source: int
-    longest_target: int
-    dropped: dict[str, int]  # reason -> pairs left out
+    pairs: Count
+    source_tokens: Count
+    target_tokens: Count
+    longest_source: Count
+    longest_target: Count
+    dropped: dict[str, Count]  # reason -> pairs left out
     shards: tuple[ShardEntry, ...]
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
@@ -73,7 +76,9 @@ class SplitEntry:
 
     @property
     def mean_lengths(self) -> tuple[float, float]:
-        """The mean lengths of sources and targets, in tokens."""
+        """The mean lengths of sources and targets, in tokens. Raises ValueError if there are none."""
+        if not (self.pairs and self.source_tokens and self.target_tokens):
+            raise ValueError(f"Data needs pairs and their tokens. Received: {self.pairs} pairs. Run t2t-datagen again.")
         return self.source_tokens / self.pairs, self.target_tokens / self.pairs
 
 
@@ -104,6 +109,11 @@ class Manifest:
     def vocabulary_entries(self) -> tuple[VocabularyEntry, ...]:
         """The entries of the vocabulary files: one, or the source's and the target's."""
         return (self.vocabulary, self.target_vocabulary) if self.target_vocabulary else (self.vocabulary,)
+
+    def entries(self) -> Iterator[VocabularyEntry | ShardEntry]:
+        """The entries of all files."""
+        shards = (shard for split in self.splits.values() for shard in split.shards)
+        return itertools.chain(self.vocabulary_entries(), shards)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -158,6 +168,14 @@ class RunManifest(Manifest):
         return self.name, self.vocabulary_sha256
 
     @property
+    def pairs_sha256(self) -> str:
+        """Identifies the training and dev pairs by their shards' content."""
+        shards = [
+            shard.sha256 for split in ("train", "dev") if split in self.splits for shard in self.split(split).shards
+        ]
+        return hashlib.sha256("+".join(shards).encode()).hexdigest()
+
+    @property
     def language_pair(self) -> tuple[str, str]:
         """The language codes of source and target."""
         pair = self.languages.source, self.languages.target
@@ -171,11 +189,26 @@ class RunManifest(Manifest):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a data directory. Raises FileNotFoundError; ValueError if it is damaged or of another format."""
+    """The manifest of a data directory.
+
+    Raises FileNotFoundError, and ValueError if it is damaged, of another format, or that of a run.
+    """
     path, advice = folder / MANIFEST, f"Delete {folder} and run t2t-datagen again."
-    found = read_record(path, dict[str, Any], advice).get("format", FORMAT)
-    if found != FORMAT:
+    record = read_record(path, dict[str, Any], advice)
+    if "reverse" in record:
+        raise ValueError(f"{folder} must hold data. Received: the folder of a run. Use another --data_dir.")
+    if (found := record.get("format", FORMAT)) != FORMAT:
         raise ValueError(
             f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. {advice}"
         )
     return read_record(path, Manifest, advice)
+
+
+def holds_data(folder: Path) -> bool:
+    """Whether a folder has the manifest of data, damaged or not. That of a run also states a direction."""
+    try:
+        return "reverse" not in read_record(folder / MANIFEST, dict[str, Any], "")
+    except FileNotFoundError:
+        return False
+    except ValueError:
+        return True

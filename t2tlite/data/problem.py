@@ -29,7 +29,11 @@ class Problem:
     subclass that gives a field another default keeps its help text.
     """
 
-    vocab_size: int = option(32000, "Pieces in the vocabulary that source and target share.")
+    vocab_size: int = option(
+        32000,
+        "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as many "
+        "as it can.",
+    )
     vocab_type: str = option(
         "sentencepiece",
         "Kind of vocabulary to learn: sentencepiece, or subwords, tensor2tensor's, of about vocab_size pieces.",
@@ -61,6 +65,10 @@ class Problem:
             value = getattr(self, field.name)
             if isinstance(field.default, tuple) and isinstance(value, str):
                 raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
+
+    def has_default(self, name: str) -> bool:
+        """Whether the option of that name has the default of the problem's class."""
+        return getattr(self, name) == type(self).__dataclass_fields__[name].default
 
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""

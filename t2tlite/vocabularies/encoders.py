@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from t2tlite.files.atomic_file import file_sha256
+from t2tlite.files.atomic_file import check_sha256, file_sha256
+from t2tlite.files.records import Count, FileName
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -19,10 +20,10 @@ ENCODERS: dict[str, Callable[..., TextEncoder]] = {"sentencepiece": SentencePiec
 class VocabularyEntry:
     """What a manifest records of a vocabulary file."""
 
-    file: str  # the file's name in the folder of the manifest
+    file: FileName  # the file's name in the folder of the manifest
     type: str = ""  # "sentencepiece" or "subwords"; the file name's ending says the same
-    size: int  # number of ids
-    bytes: int
+    size: Count  # number of ids
+    bytes: Count
     sha256: str
 
     @classmethod
@@ -49,7 +50,21 @@ def open_encoder(path: str | Path) -> TextEncoder:
     return ENCODERS[vocabulary_type(path)](path)
 
 
-def open_encoders(folder: Path, source: VocabularyEntry, target: VocabularyEntry) -> tuple[TextEncoder, TextEncoder]:
-    """The encoders of source and target; one object for both if they share a vocabulary. Raises as `open_encoder`."""
-    encoder = open_encoder(folder / source.file)
-    return encoder, encoder if target == source else open_encoder(folder / target.file)
+def open_encoders(
+    folder: Path, source: VocabularyEntry, target: VocabularyEntry, advice: str
+) -> tuple[TextEncoder, TextEncoder]:
+    """The encoders of source and target; one object for both if they share a vocabulary.
+
+    Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its content is not the recorded one
+    or not a vocabulary.
+    """
+    encoders = {}
+    for entry in (source, target):
+        if entry.file not in encoders:
+            check_sha256(folder / entry.file, entry.sha256, advice)
+            encoders[entry.file] = encoder = open_encoder(folder / entry.file)
+            if encoder.vocab_size != entry.size:
+                raise ValueError(
+                    f"{encoder.path} has {encoder.vocab_size:,} ids, {entry.size:,} are recorded. {advice}"
+                )
+    return encoders[source.file], encoders[target.file]

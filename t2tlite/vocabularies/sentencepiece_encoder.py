@@ -13,7 +13,9 @@ from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
 
+LARGEST_SIZE = 10**7  # of a vocabulary; asked for billions of pieces, SentencePiece does not end
 SPACE = "\u2581"  # how a piece writes the space before a word
+SPECIAL_IDS = 259  # special tokens and bytes
 UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded text
 
 # Characters beyond this share of the training text are spelled in bytes instead of taking up a piece each. Text of up
@@ -22,6 +24,27 @@ CHARACTER_COVERAGE = 0.9999
 
 # SentencePiece skips sentences of more than 4,192 bytes; longer ones are learned from in parts of this many characters.
 SENTENCE_CHARACTERS = 1000
+
+
+class VocabularySizeError(ValueError):
+    """The text has no vocabulary of the size received; what is known of `smallest` and `largest` size has a value."""
+
+    def __init__(self, received: int, num_symbols: int, smallest: int | None = None, largest: int | None = None):
+        self.smallest, self.largest = smallest, largest
+        bounds, reasons, advice = [], [], []
+        if smallest is not None:
+            symbols = f", {num_symbols:,} symbols" if num_symbols else ""
+            bounds.append(f"at least {smallest}")
+            reasons.append(f"{SPECIAL_IDS} ids are special tokens and bytes{symbols}, and each character needs one")
+            advice += ["Raise vocab_size."] if received < smallest else []
+        if largest is not None:
+            bounds.append(f"at most {largest}")
+            reasons.append("the text is too small for more pieces")
+            advice += ["Lower vocab_size or give more text."] if received > largest else []
+        super().__init__(
+            f"vocab_size must be {' and '.join(bounds)} for this text: {'; '.join(reasons)}. Received: {received}. "
+            f"{' '.join(advice)}"
+        )
 
 
 class SentencePieceEncoder(TextEncoder):
@@ -53,7 +76,8 @@ class SentencePieceEncoder(TextEncoder):
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=self.path.read_bytes())
             if not self._processor.get_piece_size():
                 raise RuntimeError("no pieces")  # an empty file is read as an empty model
-        except RuntimeError as error:
+            self._processor.id_to_piece(list(range(self._processor.get_piece_size())))
+        except (RuntimeError, UnicodeDecodeError) as error:  # the latter for a piece that is not UTF-8
             raise ValueError(
                 f"The vocabulary must be a SentencePiece model. Received: {path}, which is not one or is damaged."
             ) from error
@@ -94,19 +118,21 @@ def train_sentencepiece(
     BPE with byte fallback: padding 0, EOS 1, unknown 2, no start-of-sequence token, the 256 bytes from id 3 on. Each
     digit is a piece of its own. Text is not normalised, and spaces are kept as they are.
 
-    The sentences are read once. There are exactly `vocab_size` ids, 259 of them for special tokens and bytes. Each of
-    `symbols`, strings without spaces, is one piece wherever a word begins with it.
+    The sentences are read once. There are exactly `vocab_size` ids, SPECIAL_IDS of them for special tokens and bytes.
+    Each of `symbols`, strings without spaces, is one piece wherever a word begins with it.
 
-    Raises ValueError if `vocab_size` is too large or too small for the text (the message names the limit), there is no
-    text, or a sentence contains a lone surrogate.
+    Raises VocabularySizeError, with one of the two bounds, if `vocab_size` is too large or too small for the text, and
+    ValueError if there is no text, or a sentence contains a lone surrogate.
     """
+    if not 0 < vocab_size <= LARGEST_SIZE:
+        raise ValueError(f"vocab_size must be at least 1 and at most {LARGEST_SIZE:,}. Received: {vocab_size}.")
     try:
         with atomic_file(path) as file:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=_parts(sentences),
                 model_writer=file,
                 model_type="bpe",
-                vocab_size=vocab_size,
+                vocab_size=max(vocab_size, SPECIAL_IDS),  # too few for any text, and an error that names the bound
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
@@ -134,16 +160,9 @@ def _parts(sentences: Iterable[str]) -> Iterator[str]:
 def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
     """SentencePiece's message, reworded so that it says what to do."""
     if found := re.search(r"too high.*?<= (\d+)", message):
-        return ValueError(
-            f"vocab_size must be at most {found[1]} for this text, which is too small for more. Received: "
-            f"{vocab_size}. Lower vocab_size or give more text."
-        )
+        return VocabularySizeError(vocab_size, num_symbols, largest=int(found[1]))
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        symbols = f", {num_symbols:,} symbols" if num_symbols else ""
-        return ValueError(
-            f"vocab_size must be at least {found[1]} for this text: 259 ids are special tokens and bytes{symbols}, and "
-            f"each character needs one. Received: {vocab_size}. Raise vocab_size."
-        )
+        return VocabularySizeError(vocab_size, num_symbols, smallest=int(found[1]))
     if "sentences_.empty()" in message:
         return ValueError("The vocabulary needs text to learn from. Received: no sentences. Check the training files.")
-    return ValueError(f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces: {message}")
+    return ValueError(f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces: {message.rstrip('. ')}.")

@@ -7,13 +7,16 @@ count that makes a candidate frequent is searched for, so that the vocabulary ha
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+import itertools
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import numpy as np
+
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.vocabularies import subword_encoder
-from t2tlite.vocabularies.subword_encoder import escape, longest_matches, tokenize
+from t2tlite.vocabularies.subword_encoder import escape, longest_by_start, longest_matches, tokenize
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 RESERVED = subword_encoder.PAD_SUBTOKENS[0], subword_encoder.EOS_SUBTOKENS[0]
@@ -21,28 +24,31 @@ UNWRITABLE = frozenset("\n\r")  # cannot be in a line of a file: tokens that con
 ITERATIONS = 4
 LARGEST_MIN_COUNT = 1000
 
+END = "\n"  # between tokens; none contains it
+NUM_CODES = 0x110000  # of Unicode
 
-def build_subwords(sentences: Iterable[str], target_size: int, path: str | Path) -> None:
-    """Learns a vocabulary of about `target_size` subtokens from `sentences` and writes it to `path`.
+
+def build_subwords(sentences: Iterable[str], vocab_size: int, path: str | Path) -> None:
+    """Learns a vocabulary of about `vocab_size` subtokens from `sentences` and writes it to `path`.
 
     The sentences are read once; tensor2tensor's problems strip each first. The vocabulary is within 1 % of the target
     if a minimum count between 1 and 1,000 leads to such a size; otherwise it is the nearest that the search finds.
     Small text gives fewer.
 
-    Raises ValueError if there is no text, `target_size` is less than the special tokens and the text's characters need,
+    Raises ValueError if there is no text, `vocab_size` is less than the special tokens and the text's characters need,
     or a sentence contains a lone surrogate.
     """
     token_counts = count_tokens(sentences)
     if not token_counts:
         raise ValueError("The vocabulary needs text to learn from. Received: no text. Check the training files.")
     smallest = len(RESERVED) + len(alphabet_of(token_counts))
-    if target_size < smallest:
+    if vocab_size < smallest:
         raise ValueError(
-            f"target_size must be at least {smallest} for this text: {len(RESERVED)} ids are special tokens, and each "
-            f"character needs one. Received: {target_size}. Raise target_size; the vocabulary then has about that many "
+            f"vocab_size must be at least {smallest} for this text: {len(RESERVED)} ids are special tokens, and each "
+            f"character needs one. Received: {vocab_size}. Raise vocab_size; the vocabulary then has about that many "
             "subtokens."
         )
-    subtokens = learn_to_size(token_counts, target_size)
+    subtokens = learn_to_size(token_counts, vocab_size)
     with atomic_file(path) as file:
         file.writelines(f"'{subtoken}'\n".encode() for subtoken in subtokens)
 
@@ -86,43 +92,55 @@ def learn_subtokens(token_counts: Mapping[str, int], min_count: int) -> list[str
     A string becomes a subtoken if it occurs at least `min_count` times, 1 or more, outside of longer subtokens.
     """
     alphabet = alphabet_of(token_counts)
-    escaped_counts = [(escape(token, alphabet), count) for token, count in token_counts.items()]
+    tokens = [escape(token, alphabet) + END for token in token_counts]
+    text, token_ends = "".join(tokens), np.cumsum([len(token) for token in tokens])
+    occurrences = np.fromiter(token_counts.values(), np.int64, len(tokens))
     subtokens = list(alphabet)
     for _ in range(ITERATIONS):
-        counts = dict.fromkeys(alphabet, 0) | _frequent_prefixes(_count_rests(escaped_counts, subtokens), min_count)
-        ranked = sorted(((count, subtoken) for subtoken, count in counts.items()), reverse=True)
+        starts = np.array(_subtoken_starts(text, subtokens), np.int64)
+        counts = occurrences[np.searchsorted(token_ends, starts, side="right")]
+        prefixes = dict.fromkeys(alphabet, 0) | _frequent_prefixes(text, starts, counts, min_count)
+        ranked = sorted(((count, subtoken) for subtoken, count in prefixes.items()), reverse=True)
         subtokens = [*RESERVED, *(subtoken for _, subtoken in ranked)]
     return subtokens
 
 
-def _count_rests(escaped_counts: Iterable[tuple[str, int]], subtokens: Iterable[str]) -> dict[str, int]:
-    """Splits every token into subtokens and counts the rests: what remains of a token from each subtoken on."""
-    known = frozenset(subtokens)
-    longest_known = max(map(len, known))
-    rests: dict[str, int] = defaultdict(int)
-    for escaped, count in escaped_counts:
-        start = 0
-        for subtoken in longest_matches(escaped, known, longest_known):
-            rests[escaped[start:]] += count
-            start += len(subtoken)
-    return rests
+def _subtoken_starts(text: str, subtokens: Iterable[str]) -> list[int]:
+    """Where subtokens begin if each token of a text is split into them; END after a token is not one."""
+    known = frozenset((*subtokens, END))
+    matches = longest_matches(text, known, longest_by_start(known))
+    ends = itertools.accumulate(map(len, matches))
+    return [end - len(match) for match, end in zip(matches, ends, strict=True) if match != END]
 
 
-def _frequent_prefixes(rests: Mapping[str, int], min_count: int) -> dict[str, int]:
+def _frequent_prefixes(text: str, starts: np.ndarray, counts: np.ndarray, min_count: int) -> dict[str, int]:
     """Prefixes that occur at least `min_count` times outside of longer such prefixes, and all single characters.
 
-    tensor2tensor counts every prefix, and subtracts the count of each subtoken from those of its own prefixes. Adding
-    the count of a string that is too rare to that of the string one character shorter gives the same counts, sooner.
+    They are prefixes of what is left of a token from each of the `starts` on, [N] indices into `text`; that token
+    occurs `counts` times, [N]. tensor2tensor counts every prefix, and subtracts the count of each subtoken from those
+    of its own prefixes. Here prefixes grow by a character at a time, and those that are too rare no longer: in text
+    without spaces a token is as long as a clause, and nearly all of its prefixes occur once.
     """
-    by_length: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for rest, count in rests.items():
-        by_length[len(rest)][rest] = count
+    codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
+    # for each length from 1: of each prefix [P], where it begins, its index among those one shorter, its occurrences
+    levels: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    prefix = np.zeros_like(starts)  # of each start, the index of its prefix one shorter
+    while len(starts):
+        characters = codes[starts + len(levels)]
+        _, first, group = np.unique(prefix * NUM_CODES + characters, return_index=True, return_inverse=True)
+        totals = np.bincount(group, counts).astype(np.int64)
+        levels.append((starts[first], prefix[first], totals))
+        grows = (totals[group] >= min_count) & (codes[starts + len(levels)] != ord(END))
+        starts, counts, prefix = starts[grows], counts[grows], group[grows]
+
     frequent = {}
-    for length in range(max(by_length), 1, -1):
-        shorter = by_length[length - 1]
-        for string, count in by_length.pop(length, {}).items():
-            if count >= min_count:
-                frequent[string] = count
-            else:
-                shorter[string[:-1]] += count
-    return frequent | by_length[1]
+    inside: np.ndarray = np.zeros(len(levels[-1][0]), np.int64)  # of each prefix, occurrences inside of longer ones
+    for length in range(len(levels), 0, -1):
+        begins, shorter, totals = levels[length - 1]
+        outside = totals - inside
+        chosen = outside >= min_count
+        for i in np.flatnonzero(chosen | (length == 1)):
+            frequent[text[begins[i] : begins[i] + length]] = int(outside[i])
+        inside = np.bincount(shorter, np.where(chosen, totals, inside), len(levels[max(length - 2, 0)][0]))
+        inside = inside.astype(np.int64)
+    return frequent

@@ -16,7 +16,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from t2tlite.files.text_files import read_lines
@@ -30,7 +30,7 @@ EOS_SUBTOKENS = "<EOS>_", "<EOS>"
 # Escaping needs these, so every vocabulary has them in its alphabet.
 ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 
-# Letters and digits are Unicode's categories L and N, which \w matches besides `_`.
+# Letters and digits are Unicode's categories L and N, which \w matches in addition to `_`.
 TOKENS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
 NO_CHARACTER = "\u3013"  # decoded from the number of no character
@@ -85,16 +85,24 @@ def _character(found: re.Match[str]) -> str:
     return NO_CHARACTER if "\ud800" <= character <= "\udfff" else character
 
 
-def longest_matches(escaped: str, subtokens: Collection[str], longest: int) -> list[str]:
+def longest_by_start(subtokens: Iterable[str]) -> dict[str, int]:
+    """The number of characters of the longest subtoken that begins with each two characters."""
+    longest: dict[str, int] = {}
+    for subtoken in subtokens:
+        longest[subtoken[:2]] = max(longest.get(subtoken[:2], 1), len(subtoken))
+    return longest
+
+
+def longest_matches(escaped: str, subtokens: Collection[str], longest: Mapping[str, int]) -> list[str]:
     """Splits an escaped token into subtokens from left to right, each the longest that matches.
 
-    `longest` is the number of characters of the longest subtoken. Raises KeyError with a character that is not a
-    subtoken, where no longer one matches.
+    `longest` is that of `longest_by_start`. Raises KeyError with a character that is not a subtoken, where no longer
+    one matches.
     """
     matches = []
     start = 0
     while start < len(escaped):
-        match = escaped[start : start + longest]
+        match = escaped[start : start + longest.get(escaped[start : start + 2], 1)]
         while match not in subtokens:
             if len(match) == 1:
                 raise KeyError(match)
@@ -134,7 +142,7 @@ class SubwordEncoder(TextEncoder):
         self._subtokens = _read_subtokens(self.path)
         self.vocab_size = len(self._subtokens)
         self._ids = {subtoken: i for i, subtoken in enumerate(self._subtokens)}
-        self._longest = max(map(len, self._ids))
+        self._longest = longest_by_start(self._ids)
         self._alphabet = ESCAPE_CHARACTERS.union(*self._subtokens)
         self._token_ids = functools.lru_cache(CACHED_TOKENS)(self._encode_token)
 

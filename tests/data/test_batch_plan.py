@@ -248,6 +248,20 @@ def test_a_million_pairs():
     assert padded / 25_000 <= plan.num_batches <= 1.02 * padded / 25_000
 
 
+@pytest.mark.parametrize("few_shapes", [False, True])
+def test_largest_shapes(few_shapes):
+    sources, targets = corpus(3000, seed=6)
+    plan = BatchPlan(sources, targets // 2 + 1, 600, 100, few_shapes=few_shapes)
+    found = plan.largest_shapes()
+    shapes = {(b.rows, b.source_width, b.target_width) for number in range(8) for b in epoch(plan, number)}
+    for shape in shapes:
+        assert any(np.all(np.array(shape) <= large) for large in found), shape
+    if few_shapes:
+        assert set(found) == shapes
+    for side in range(3):
+        assert max(shape[side] for shape in found) == max(shape[side] for shape in shapes)
+
+
 def test_training_plan():
     sources, targets = corpus(3000, seed=6)
     hparams = HParams().override(

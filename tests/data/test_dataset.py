@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
-from tiny_task import FileTask, TinyTask, sentences
+import json
+import random
 
+import pytest
+from tiny_task import FileTask, TinyTask, contents, sentences
+
+from t2tlite.config import HParams
+from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
+from t2tlite.runs.run_folder import RunFolder
 
 
 def test_open_dataset_by_name(tmp_path):
@@ -47,3 +53,81 @@ def test_manifest_of_another_format(tmp_path):
     for act in (lambda: open_dataset(tmp_path), lambda: generate(TinyTask(), tmp_path)):
         with pytest.raises(ValueError, match=r"reads data of format 1\. Received: format 7"):
             act()
+
+
+def flip_a_bit(path, draw):
+    content = bytearray(path.read_bytes())
+    content[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
+    path.write_bytes(content)
+
+
+def test_a_bit_that_changed_in_a_shard_is_found_before_its_split_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
+    dataset = generate(TinyTask(), tmp_path, num_processes=1).dataset
+    draw = random.Random(1)
+    for _ in range(100):
+        path = dataset.folder / f"train-0000{draw.randrange(3)}.arrow"
+        before = path.read_bytes()
+        flip_a_bit(path, draw)
+        with pytest.raises(ValueError, match=rf"{path} must have the content .* SHA-256 .* Run t2t-datagen again\."):
+            open_dataset(tmp_path).store("train")
+        assert len(open_dataset(tmp_path).store("dev")) == 30  # which is not damaged
+        path.write_bytes(before)
+    assert len(open_dataset(tmp_path).store("train")) == 230
+
+
+@pytest.mark.parametrize("name", ["vocab.model", "train-00000.arrow", "dev-00000.arrow"])
+def test_data_in_which_a_bit_changed_is_made_again(tmp_path, name):
+    folder = generate(TinyTask(), tmp_path, num_processes=1).dataset.folder
+    before = contents(tmp_path)
+    flip_a_bit(folder / name, random.Random(name))
+
+    assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
+
+    assert contents(tmp_path) == before
+
+
+def test_a_bit_that_changed_in_a_vocabulary_is_found(tmp_path):
+    dataset = generate(TinyTask(), tmp_path / "data", num_processes=1).dataset
+    run, path = RunFolder(tmp_path / "run"), dataset.folder / "vocab.model"
+    run.create(HParams(), dataset.manifest, [path])
+    assert run.encoders()[0].vocab_size == 330
+    for flipped, act, advice in (
+        (path, lambda: open_dataset(tmp_path / "data").encoders, "Run t2t-datagen again"),
+        (run.path / "vocab.model", run.encoders, "Copy it again from where the run was trained"),
+    ):
+        flip_a_bit(flipped, random.Random(2))
+        with pytest.raises(ValueError, match=rf"{flipped} must have the content .*\. {advice}\."):
+            act()
+
+
+@pytest.mark.parametrize("where", ["data", "data/run", "data/other_task"])
+def test_a_run_in_the_folder_of_data_is_not_taken_for_data(tmp_path, where):
+    """The manifests of both are called manifest.json."""
+    data, run = tmp_path / "data", RunFolder(tmp_path / where)
+    dataset = generate(TinyTask(), data, num_processes=1).dataset
+    run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
+
+    assert open_dataset(data).name == "tiny_task"
+    with pytest.raises(FileNotFoundError, match=r"no finished data of other_task in .* there: tiny_task\."):
+        open_dataset(data, "other_task")
+    run.create(HParams(), open_dataset(data).manifest, [dataset.folder / "vocab.model"])
+    assert generate(TinyTask(), data).already_there
+
+
+def test_a_run_and_data_never_share_a_folder(tmp_path):
+    dataset = generate(TinyTask(), tmp_path, num_processes=1).dataset
+    before = contents(tmp_path)
+    with pytest.raises(
+        ValueError, match=r"--output_dir must be a folder of its own\. Received: .*tiny_task, which holds"
+    ):
+        RunFolder(dataset.folder).create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
+    assert contents(tmp_path) == before
+
+    run = RunFolder(tmp_path / "file_task")
+    run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
+    raw = tmp_path / "raw.tsv"
+    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
+    with pytest.raises(ValueError, match=r"file_task must hold data\. Received: the folder of a run\. Use another"):
+        generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
+    assert json.loads((run.path / "manifest.json").read_text())["problem"] == "tiny_task"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import itertools
 import json
+import re
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.data.learn_vocabulary import TextSample
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 
 @pytest.fixture(autouse=True)
@@ -128,8 +131,8 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         ({"train": (("a", "b"), ("c\n", "d"))}, "train pair 2: A text must not contain a line break"),
         ({"dev": (("a", "b"), ("c", "\udcff"))}, "dev pair 2: Text must be Unicode without lone surrogates"),
         ({"test": (("a", None),)}, "test pair 1: Source and target must be text. Received: 'a' and None"),
-        ({"vocab_size": 99999}, r"vocab_size must be at most \d+"),
-        ({"vocab_size": 10}, r"vocab_size must be at least \d+"),
+        ({"vocab_size": 99999}, r"vocab_size must be at least \d+ and at most \d+ for this text"),
+        ({"vocab_size": 10}, r"vocab_size must be at least \d+ and at most \d+ for this text"),
         ({"max_length": -1}, "max_length must be at least 1"),
         ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
     ],
@@ -144,6 +147,37 @@ def test_bad_input_changes_nothing(tmp_path, changes, message):
     with pytest.raises(ValueError, match=f"{message}|made from something else"):
         generate(TinyTask(**changes), tmp_path / "old", num_processes=1)
     assert contents(tmp_path / "old") == before
+
+
+def test_too_little_text_for_the_default_size(tmp_path):
+    """The default gives the largest vocabulary that there is; a size that was asked for is refused with both bounds."""
+    train = TinyTask().train[:40]
+    text = [side for pair in train for side in pair]
+    with pytest.raises(ValueError, match="at most") as largest:
+        train_sentencepiece(text, 9999, tmp_path / "v.model")
+    largest = int(re.search(r"at most (\d+)", str(largest.value))[1])
+    train_sentencepiece(text, largest, tmp_path / "v.model")
+    smallest = 259 + len(set("".join(text).replace(" ", "▁")))
+
+    @dataclasses.dataclass(frozen=True)
+    class Ample(TinyTask):
+        vocab_size: int = 32000
+
+    made = generate(Ample(train=train), tmp_path / "data", num_processes=1)
+
+    assert f"vocabulary  {largest} pieces, the most that this text allows: it is too small for the default, 32,000" in (
+        str(made)
+    )
+    assert (made.dataset.folder / "vocab.model").read_bytes() == (tmp_path / "v.model").read_bytes()
+    manifest = json.loads((made.dataset.folder / "manifest.json").read_text())
+    assert (manifest["options"]["vocab_size"], manifest["vocabulary"]["size"]) == (32000, largest)
+    assert generate(Ample(train=train), tmp_path / "data", num_processes=1).already_there
+    for size, advice in ((1, "Raise vocab_size."), (40, "Raise vocab_size."), (8000, "Lower vocab_size or give more")):
+        bounds = rf"at least {smallest} and at most {largest} for this text: .*Received: {size}\. {advice}"
+        with pytest.raises(ValueError, match=bounds):
+            generate(Ample(train=train, vocab_size=size), tmp_path / "other", num_processes=1)
+    fits = generate(Ample(train=train, vocab_size=smallest), tmp_path / "other", num_processes=1)
+    assert f"vocabulary  {smallest} pieces\n" in str(fits)
 
 
 def test_everything_dropped(tmp_path):

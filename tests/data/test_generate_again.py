@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import itertools
 import os
 import time
@@ -16,6 +15,7 @@ from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.files import atomic_file
+from t2tlite.files.lock import only_process
 
 
 @pytest.fixture(autouse=True)
@@ -219,12 +219,9 @@ def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
 
 
 def test_only_one_process_at_a_time(tmp_path):
-    folder = tmp_path / "tiny_task"
-    folder.mkdir()
-    handle = os.open(folder, os.O_RDONLY)
-    fcntl.flock(handle, fcntl.LOCK_EX)
-
-    with pytest.raises(ValueError, match=r"Only one process at a time.*tiny_task, which another one is filling"):
+    with (
+        only_process(tmp_path / "tiny_task", "make data"),
+        pytest.raises(ValueError, match=r"^Only one process at a time can make data.*tiny_task, which another one is"),
+    ):
         generate(TinyTask(), tmp_path, num_processes=1)
-    os.close(handle)
     assert not generate(TinyTask(), tmp_path, num_processes=1).already_there

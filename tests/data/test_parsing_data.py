@@ -8,13 +8,17 @@ import re
 import pytest
 import tiny_treebank
 from tiny_task import contents
-from tiny_treebank import RAW, WORDS, WRITTEN, filled
+from tiny_treebank import CLEAN, RAW, WORDS, WRITTEN, filled
 
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.problems import grammar
+from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.task import Hypothesis
+from t2tlite.trees.evalb import read_parses
+from t2tlite.trees.tree import format_tree, read_trees
 
 
 @pytest.fixture
@@ -89,12 +93,42 @@ def test_symbols_are_single_pieces(linearisation, tmp_path, monkeypatch):
         assert store.target_lengths[row] <= 2 * len(target.split())
 
 
+@pytest.mark.parametrize("vocab_type", ["sentencepiece", "subwords"])
+@pytest.mark.parametrize("linearisation", WRITTEN)
+def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type, linearisation):
+    """Word by word through data, vocabulary, and task, as a model that predicts the gold sequence would."""
+    trees = tmp_path / "trees"
+    trees.mkdir()
+    lines = [filled(CLEAN, f"1\u00a0000\u2009{i}\u3000").replace("seen", "\u00a0") for i in range(90)]
+    for split in ("train", "dev", "test"):
+        (trees / f"{split}.trees").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    flags = [f"--tmp_dir={trees}", "--vocab_size=320", f"--vocab_type={vocab_type}", f"--linearisation={linearisation}"]
+    assert datagen(tmp_path / "data", "--problem=wsj_parsing", *flags) == 0
+
+    dataset = open_dataset(tmp_path / "data")
+    store, task = dataset.store("dev"), open_task(dataset.manifest.task, dataset.manifest.options)
+    rows = store.targets(list(range(90)), int(store.target_lengths.max()))
+    sequences = [dataset.encoders[1].decode(row) for row in rows]
+    gold = list(read_trees(trees / "dev.trees"))
+    for source, sequence, reference, tree in zip(
+        store.source_text(), sequences, store.target_text(), gold, strict=True
+    ):
+        assert sequence == reference
+        (parse,) = task.choose(task.source(source), [Hypothesis(sequence, -1.0, -1.0)], 1)
+        assert parse.repairs == {}
+        assert parse.tree.words() == tree.words()
+        (tmp_path / "parsed.trees").write_text(f"{parse.text}\n{format_tree(tree)}\n", encoding="utf-8")
+        assert [one.words() for one in read_parses(tmp_path / "parsed.trees")] == [tree.words()] * 2
+    score = task.score(store.source_text(), store.target_text(), sequences)
+    assert (score.value, score.scores["unscored sentences"]) == (100.0, 0)
+
+
 def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
     flags = ["--problem=wsj_parsing", f"--tmp_dir={own_trees}"]
     assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
     told = capsys.readouterr().err
     assert re.search(
-        r"at least \d+ for this text: 259 ids are special tokens and bytes, 9 symbols, and each character", told
+        r"at least \d+ and at most \d+ for this text: 259 ids are special tokens and bytes, 9 symbols", told
     )
     assert not (tmp_path / "data" / "wsj_parsing").exists()
 

@@ -158,6 +158,8 @@ def test_vocabulary_too_small_names_the_smallest(tmp_path):
 
     with pytest.raises(ValueError, match=rf"at least {259 + len(characters)} for this text.*Received: 100\."):
         train_sentencepiece(SENTENCES, 100, tmp_path / "v.model")
+    with pytest.raises(ValueError, match=rf"at least {259 + len(characters)} for this text.*Received: 1\."):
+        train_sentencepiece(SENTENCES, 1, tmp_path / "v.model")
 
 
 def test_symbols_are_pieces_where_a_word_begins(tmp_path):
@@ -179,6 +181,13 @@ def test_vocabulary_too_small_for_its_symbols(tmp_path):
         ValueError, match=r"at least \d+ for this text: 259 ids are special tokens and bytes, 1,000 symbols, and"
     ):
         train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", [f"(L{i}" for i in range(1000)])
+
+
+@pytest.mark.parametrize("size", [0, -(2**40), 2**31 - 1])
+def test_impossible_sizes(tmp_path, size):
+    message = rf"vocab_size must be at least 1 and at most 10,000,000\. Received: {size}\."
+    with pytest.raises(ValueError, match=message):
+        train_sentencepiece(SENTENCES, size, tmp_path / "vocab.model")
 
 
 def test_no_text(tmp_path):
@@ -215,6 +224,14 @@ def test_not_a_model(tmp_path, content):
 
     with pytest.raises(ValueError, match=r"must be a SentencePiece model\. Received: .*v\.model"):
         SentencePieceEncoder(tmp_path / "v.model")
+
+
+def test_a_piece_that_is_not_utf8(encoder, tmp_path):
+    content = encoder.path.read_bytes()
+    piece = encoder.pieces([encoder.vocab_size - 1])[0].encode()
+    (tmp_path / "damaged.model").write_bytes(content.replace(piece, b"\xff" * len(piece)))
+    with pytest.raises(ValueError, match=r"The vocabulary must be a SentencePiece model\. Received: .*damaged\.model"):
+        SentencePieceEncoder(tmp_path / "damaged.model")
 
 
 def test_model_with_other_marks(tmp_path):

@@ -132,7 +132,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
         ({"vocab_file": ("a", "b", "c")}, ValueError, r"or one for each\. Received: \('a', 'b', 'c'\)\."),
         ({"vocab_file": ("gone.model",)}, FileNotFoundError, r"The vocabulary must be a file\. Received: gone\.model"),
         ({"vocab_file": ("vocab.txt",)}, ValueError, r"must end in \.model .* or \.subwords .* Received: vocab\.txt\."),
-        ({"vocab_type": "subwords", "vocab_size": 10}, ValueError, r"target_size must be at least \d+ for this text"),
+        ({"vocab_type": "subwords", "vocab_size": 10}, ValueError, r"vocab_size must be at least \d+ for this text"),
     ],
 )
 def test_bad_options(tmp_path, options, error, message):

@@ -1,0 +1,91 @@
+"""Work beyond one machine: an Apache Beam pipeline whose workers call a function with many tasks.
+
+What goes in and what comes out are files, on a file system that this process and all workers see under the same paths;
+the pipeline itself carries little more than these paths. A worker writes a file in one step (files/atomic_file.py), so
+that a pipeline that is killed leaves no partial files, and a worker that repeats a task does no harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import logging
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+Work = Callable[[Any], None]  # of a task
+QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in processes of their own; Beam's default is INFO
+
+
+@dataclasses.dataclass(frozen=True)
+class Pipeline:
+    """How to run the pipeline."""
+
+    runner: str  # DirectRunner on this machine, DataflowRunner, FlinkRunner, SparkRunner, ...
+    options: str = ""  # Beam's own, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
+
+    def run(self, start: Callable[[], Work], tasks: Sequence[Any]) -> None:
+        """Calls `start` once in each worker process, and the function that it returns once or more with each task.
+
+        `start` and the tasks can be pickled. Raises ValueError for an unknown runner or a bad option, or if Apache Beam
+        is not installed, and ChildProcessError if a task fails.
+        """
+        beam, options = self._beam()
+
+        class Call(beam.DoFn):  # type: ignore[name-defined]
+            def setup(self) -> None:
+                self.work = start()
+
+            def process(self, task: Any) -> None:
+                self.work(task)
+
+        pipeline = beam.Pipeline(options=options)
+        pipeline | beam.Create(tasks) | beam.Reshuffle() | beam.ParDo(Call())
+        try:
+            pipeline.run().wait_until_finish()
+        except Exception as error:  # of any type, and often with a worker's whole traceback as its message
+            reason = (str(error).strip() or repr(error)).splitlines()[-1]
+            raise ChildProcessError(
+                f"The pipeline of {self.runner} failed: {reason} Run the same command again; what is finished is kept."
+            ) from error
+
+    def check(self) -> None:
+        """Raises as `run` does where the pipeline cannot be run: before hours of work, not after."""
+        self._beam()
+
+    def _beam(self) -> tuple[Any, Any]:
+        """The module apache_beam, and the options as it has them."""
+        logging.disable(logging.WARNING)  # about libraries that it does not need
+        try:
+            import apache_beam
+            from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
+            from apache_beam.runners.runner import create_runner
+        except ImportError as error:
+            raise ValueError(
+                f"--beam_runner needs Apache Beam. Received: {error}. Install it with pip install 't2tlite[beam]'."
+            ) from error
+        finally:
+            logging.disable(logging.NOTSET)
+        try:
+            create_runner(self.runner)
+        except (ValueError, ImportError, AttributeError) as error:
+            raise ValueError(f"--beam_runner must be a runner of Apache Beam. Received: {error}") from error
+        with contextlib.redirect_stderr(io.StringIO()) as complaint:
+            try:
+                given = [f"--runner={self.runner}", *QUIET, *shlex.split(self.options)]  # of an option twice, the last
+                options = PipelineOptions(given)
+                if self.runner == "DirectRunner":  # which otherwise downloads a program, Prism, and runs that
+                    options.view_as(TypeOptions).allow_unsafe_triggers = True
+                known = options.get_all_options()
+                unknown = sorted({*options.get_all_options(retain_unknown_options=True)} - {*known})
+            except (SystemExit, ValueError) as error:
+                reason = (complaint.getvalue() or str(error)).strip().rpartition("error: ")[2]
+                raise ValueError(f"--beam_options must be options of Apache Beam. Received: {reason}.") from error
+        if unknown:
+            names = ", ".join(f"--{name}" for name in unknown)
+            raise ValueError(
+                f"--beam_options must be options of Apache Beam. Received: {names}, which it does not know."
+            )
+        return apache_beam, options

@@ -1,0 +1,135 @@
+"""Data made by the workers of an Apache Beam pipeline: the same files, however many workers, killed or not."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from tiny_task import TinyTask, contents
+
+from t2tlite.bin import t2t_datagen
+from t2tlite.data import encode_shards
+from t2tlite.data.generate import generate
+from t2tlite.data.pipeline import Pipeline
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
+
+TWO_THREADS = "--direct_num_workers=2 --direct_running_mode=multi_threading"
+TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
+
+
+@pytest.fixture
+def local(tmp_path):
+    generate(TinyTask(), tmp_path / "local", num_processes=1)
+    return contents(tmp_path / "local")
+
+
+@pytest.mark.parametrize("options", ["", TWO_THREADS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)])
+def test_the_files_are_those_made_locally(tmp_path, local, monkeypatch, options, capfd):
+    monkeypatch.chdir(tmp_path)  # a relative path is the same folder for workers elsewhere
+    made = generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options))
+    assert contents(tmp_path / "beam") == local
+    assert str(made.dataset.folder) == "beam/tiny_task"
+    assert generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)).already_there
+    shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")  # before Beam reads its options
+    assert re.findall(r"INFO:.*", shown) == []
+
+
+def test_a_pipeline_that_fails_keeps_finished_shards_and_leaves_no_others(tmp_path, local, monkeypatch):
+    write = encode_shards.write_shard
+
+    def fail_at_three(path, *args, **more):
+        if path.name == "train-00003.arrow":
+            raise OSError("the disk is gone")
+        write(path, *args, **more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(encode_shards, "write_shard", fail_at_three)
+        with pytest.raises(
+            ChildProcessError, match=r"pipeline of DirectRunner failed: the disk is gone.* Run the same"
+        ):
+            generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
+    left = contents(tmp_path / "beam")
+    assert {name: left[name] for name in left if name.endswith(".arrow")}.items() <= local.items()
+    assert not list((tmp_path / "beam").rglob("*.tmp"))
+    generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
+    assert contents(tmp_path / "beam") == local
+
+
+def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(encode_shards, "_encode_chunk", lambda task, encoders: None)
+    with pytest.raises(ChildProcessError, match=r"must see --data_dir .* Received: no .*/train-00000\.arrow, although"):
+        generate(TinyTask(), tmp_path, pipeline=Pipeline("DirectRunner"))
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob("manifest.json"))
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--beam_runner=Spork"],
+            "--beam_runner must be a runner of Apache Beam. Received: Unexpected pipeline runner",
+        ),
+        (["--beam_runner=nowhere.Runner"], "--beam_runner must be a runner of Apache Beam. Received: "),
+        (["--beam_runner=DirectRunner", "--beam_options=--nonsense=3"], "Received: --nonsense, which"),
+        (["--beam_runner=DirectRunner", "--beam_options=--direct_num_workers=x"], "invalid int value: 'x'."),
+        (["--beam_runner=DirectRunner", "--beam_options='"], "Received: No closing quotation."),
+        (["--beam_options=--direct_num_workers=2"], "--beam_options go with --beam_runner. Received: --direct_num"),
+    ],
+)
+def test_mistakes_are_reported_before_anything_is_made(tmp_path, capsys, flags, message):
+    assert t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", *flags]) == 1
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_apache_beam(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    assert t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", "--beam_runner=DirectRunner"]) == 1
+    assert "needs Apache Beam." in (told := capsys.readouterr().err)
+    assert "pip install 't2tlite[beam]'" in told
+
+
+SCRIPT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from tiny_task import TinyTask
+from t2tlite.data import encode_shards
+from t2tlite.data.generate import generate
+from t2tlite.data.pipeline import Pipeline
+encode_shards.CHUNK_PAIRS = 50
+write = encode_shards.write_shard
+def slow(*args, **more):
+    time.sleep(0.5)
+    write(*args, **more)
+encode_shards.write_shard = slow
+generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
+"""
+
+
+@pytest.mark.slow
+def test_a_killed_pipeline_is_run_again(tmp_path, local):
+    tests = os.path.dirname(os.path.dirname(__file__))
+    with subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")], stderr=subprocess.DEVNULL
+    ) as run:
+        while run.poll() is None and not list((tmp_path / "beam").rglob("*.arrow")):
+            time.sleep(0.05)
+        run.send_signal(signal.SIGKILL)
+    left = contents(tmp_path / "beam")
+    shards = {name: left[name] for name in left if name.endswith(".arrow")}
+    assert 0 < len(shards) < 7
+    assert shards.items() <= local.items()
+    generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
+    assert contents(tmp_path / "beam") == local
