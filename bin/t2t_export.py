@@ -1,0 +1,55 @@
+"""t2t-export writes a trained run in a format that other programs read.
+
+  t2t-export --output_dir=RUN --export_dir=DIR --format=saved_model
+
+saved_model  DIR/1, which TensorFlow and TensorFlow Serving load without t2tlite: sentences in, n-best lists out, with
+             vocabulary and beam search in the graph; a run with tensor2tensor's vocabulary takes and returns token ids.
+keras        DIR/model.keras, which keras.saving.load_model opens: the model alone, its vocabulary beside it.
+ctranslate2  DIR is a model of CTranslate2, fast on CPUs (pip install 't2tlite[ctranslate2]'), with the vocabulary that
+             makes its tokens; --quantization=int8 makes it smaller and faster, and changes some translations.
+
+Of the run, --checkpoint_path=averaged (or best, ...) chooses the weights. --decode_hparams=beam_size=8,alpha=1.0
+changes how an export decodes that does so by itself; by default as the run does.
+
+Before the command reports success, it opens the export, decodes some sentences with it and with the run, and compares:
+the texts must be equal, scores and log-probabilities within 0.0001. Of ctranslate2 it requires this of greedy search
+(log-probabilities within 0.001) and reports how many translations of beam search are equal; with a quantization it
+reports of both. DIR appears when all is written and verified; after
+an error nothing is left, and an earlier export is as it was. DIR/README.md says how to use the export. What a format
+cannot express is refused by name. docs/export.md has examples.
+"""
+
+from __future__ import annotations
+
+from t2tlite.bin import flags
+
+
+@flags.command(
+    __doc__,
+    *("problem", "hparams_set", "output_dir", "export_dir", "format", "quantization", "overwrite", "checkpoint_path"),
+    *("decode_hparams", "verbosity"),
+)
+def main(args: flags.Args) -> None:
+    """Exports, and reports what was compared with the run."""
+    from t2tlite.decoding.translator import decode_options
+    from t2tlite.export.export import export_model
+    from t2tlite.export.export_folder import ExportFolder
+    from t2tlite.export.formats import find_format
+    from t2tlite.export.settings import Settings
+
+    flags.require(args, "export_dir", "format")
+    find_format(args.format)  # what can be known before the model is loaded
+    run, folder = flags.run_folder(args), ExportFolder(args.export_dir, args.overwrite)
+    run.hparams()
+    settings = Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
+    folder.check()
+    model = flags.load_run(run, args.checkpoint_path)
+    try:
+        export = export_model(model, folder, args.format, settings)
+    except ImportError as error:
+        raise flags.CommandError(str(error)) from error
+    print(f"Exported {model.checkpoint} to {export.path}. Equal to the run: {export.compared}.")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

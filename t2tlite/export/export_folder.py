@@ -1,0 +1,94 @@
+"""The folder of an export: it appears whole, or not at all, and replaces only another export."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from t2tlite.files.lock import LOCK, only_process
+from t2tlite.files.records import Count, write_record
+
+RECORD = "export.json"
+
+
+@dataclasses.dataclass(frozen=True)
+class ExportRecord:
+    """What an export was made from; a folder with this record is an export."""
+
+    format: str
+    t2tlite: str  # the version that made it
+    problem: str
+    checkpoint: str
+    step: Count
+    decode_hparams: dict[str, bool | int | float | str]
+    quantization: str
+
+
+class ExportFolder:
+    """Where an export goes. An export is written in a folder beside it, `.NAME.exporting`, and then moved there."""
+
+    def __init__(self, path: str | Path, overwrite: bool = False) -> None:
+        self.path = Path(path).expanduser().resolve()  # the folder that a link leads to is replaced, not the link
+        self.overwrite = overwrite
+        self._work = self.path.with_name(f".{self.path.name}.exporting")
+
+    def check(self) -> None:
+        """Raises ValueError where something is there that may not be replaced, and OSError where nothing can be."""
+        self._check_empty()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=self.path.parent).close()
+        except OSError as error:
+            raise OSError(f"--export_dir={self.path} cannot be written: {error}. Name another folder.") from error
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Path]:
+        """An empty folder, which becomes the export when the block ends, and is removed after an exception.
+
+        Raises as `check`, and ValueError if another process is exporting to the same folder.
+        """
+        self.check()
+        with only_process(self._work, "export to a folder"):
+            old, new = self._work / "old", self._work / "new"
+            if old.exists() and not self.path.exists():  # killed between the two steps below
+                old.rename(self.path)
+            self._clear()
+            self._check_empty()
+            try:
+                new.mkdir()
+                yield new
+                if self.path.exists():
+                    self.path.rename(old)
+                new.rename(self.path)
+            finally:
+                self._clear()
+
+    def _check_empty(self) -> None:
+        if not self.path.exists() or (self.path.is_dir() and not any(self.path.iterdir())):
+            return
+        if not (self.path / RECORD).is_file():
+            raise ValueError(
+                "--export_dir must be a new folder, or with --overwrite that of another export. Received: "
+                f"{self.path}, which holds no export. Name another folder."
+            )
+        if not self.overwrite:
+            raise ValueError(
+                f"--export_dir must be a new folder. Received: {self.path}, which holds an export. Name another "
+                "folder, or add --overwrite to replace it."
+            )
+
+    def _clear(self) -> None:
+        for path in self._work.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path)
+
+
+def write_export_record(folder: Path, record: ExportRecord, paragraphs: Sequence[str]) -> None:
+    """Writes export.json and README.md."""
+    write_record(folder / RECORD, record)
+    lines = [f"# {record.problem}, step {record.step:,}, as {record.format}", *paragraphs]
+    (folder / "README.md").write_text("\n\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,111 @@
+"""What a SavedModel takes and returns in place of token ids: text, or the ids themselves.
+
+tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords.
+"""
+
+# B batch, S source length, M hypotheses, L most positions
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import tensorflow as tf
+
+from t2tlite.tokens import EOS, PAD
+from t2tlite.types import Tensor
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
+from t2tlite.vocabularies.text_encoder import TextEncoder
+
+# What Python's str.isspace is true for, which str.strip removes: a sentence of nothing else is blank.
+WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+
+
+class GraphText(Protocol):
+    """How one side of a model, source or target, enters and leaves a graph."""
+
+    noun: str  # the name of an output
+    tokenizer: Any  # of tensorflow_text, to be saved with the graph; None if there is none
+
+    def spec(self, name: str) -> tf.TensorSpec:
+        """What a batch is given as."""
+
+    def encode(self, batch: Tensor) -> tf.RaggedTensor:
+        """A batch to token ids int32 [B, (S)], each with its EOS."""
+
+    def blank(self, batch: Tensor) -> Tensor:
+        """Which sentences of a batch are blank, bool [B]."""
+
+    def decode(self, ids: Tensor) -> Tensor:
+        """Token ids int32 [B, M, L], of which an EOS ends each, to what the graph returns."""
+
+
+class SentencePieceText:
+    """Text, with a SentencePiece vocabulary in the graph."""
+
+    noun = "texts"
+
+    def __init__(self, encoder: SentencePieceEncoder) -> None:
+        self.tokenizer = encoder.tf_tokenizer()
+
+    def spec(self, name: str) -> tf.TensorSpec:
+        return tf.TensorSpec((None,), tf.string, name)
+
+    def encode(self, batch: Tensor) -> tf.RaggedTensor:
+        return self.tokenizer.tokenize(batch)
+
+    def blank(self, batch: Tensor) -> Tensor:
+        return tf.strings.regex_full_match(batch, f"{WHITE_SPACE}*")
+
+    def decode(self, ids: Tensor) -> Tensor:
+        shape = tf.shape(ids)
+        rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
+        texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(rows, before_end(rows)))
+        return tf.reshape(tf.strings.regex_replace(texts, "\n", " "), shape[:2])
+
+
+class TokenIds:
+    """Token ids, padded with PAD; an EOS at the end may be left out."""
+
+    noun, tokenizer = "ids", None
+
+    def __init__(self, encoder: TextEncoder) -> None:
+        self._vocab_size = encoder.vocab_size
+
+    def spec(self, name: str) -> tf.TensorSpec:
+        return tf.TensorSpec((None, None), tf.int32, name)
+
+    def encode(self, batch: Tensor) -> tf.RaggedTensor:
+        valid = tf.reduce_all((batch >= 0) & (batch < self._vocab_size))
+        message = f"Token ids must be at least 0 and less than {self._vocab_size}. Received:"
+        with tf.control_dependencies([tf.debugging.Assert(valid, [message, batch], summarize=20)]):
+            rows = tf.ragged.boolean_mask(batch, before_end(batch))
+        return tf.concat([rows, tf.fill((tf.shape(batch)[0], 1), EOS)], axis=1)
+
+    def blank(self, batch: Tensor) -> Tensor:
+        return tf.fill(tf.shape(batch)[:1], False)  # one without ids is recognised by that
+
+    def decode(self, ids: Tensor) -> Tensor:
+        return tf.where(before_end(ids), ids, PAD)
+
+
+def before_end(ids: Tensor) -> Tensor:
+    """Which ids are those of a text, before its first EOS and not padding: bool, of the shape of the ids [..., L]."""
+    return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
+
+
+def graph_text(encoder: TextEncoder) -> GraphText:
+    """Text if the vocabulary can be part of a graph, token ids if not."""
+    return SentencePieceText(encoder) if isinstance(encoder, SentencePieceEncoder) else TokenIds(encoder)
+
+
+def stripped(sentences: Tensor) -> Tensor:
+    """str.strip of each string."""
+    return tf.strings.regex_replace(sentences, f"^{WHITE_SPACE}+|{WHITE_SPACE}+$", "")
+
+
+def tree_words(sentences: Tensor) -> Tensor:
+    """ParsingTask.source of each string: words separated by single spaces, brackets written -LRB- and -RRB-."""
+    replacements = (("[ \t-\r]+", " "), ("^ | $", ""), (r"\(", "-LRB-"), (r"\)", "-RRB-"), (r"\x00", "\ufffd"))
+    for pattern, text in replacements:
+        sentences = tf.strings.regex_replace(sentences, pattern, text)
+    return sentences

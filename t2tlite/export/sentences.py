@@ -1,0 +1,63 @@
+"""Sentences to verify an export with: of the run's dev data if it is there, otherwise words of the vocabulary."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from t2tlite.data.dataset import open_dataset
+from t2tlite.decoding.translator import Translator
+
+SENTENCES = 12
+LONGEST = 48  # tokens
+WORDS = 8  # of a sentence made from the vocabulary, at most
+
+
+class Sample(NamedTuple):
+    """Sentences, the longest first, and where they come from."""
+
+    sentences: list[str]
+    origin: str
+
+
+def sample_sentences(model: Translator) -> Sample:
+    """Some sentences that the model can decode, the longest first; none of them is blank."""
+    found = _usable(model, _dev_sentences(model))
+    origin = "of dev"
+    if not found:
+        found, origin = _usable(model, _made_sentences(model)), "made of the vocabulary's words"
+    chosen = found[:: max(1, len(found) // SENTENCES)][:SENTENCES]
+    lengths = dict(zip(chosen, map(len, model.source_encoder.encode_batch(chosen)), strict=True))
+    return Sample(sorted(chosen, key=lambda sentence: -lengths[sentence]), origin)
+
+
+def _usable(model: Translator, sentences: list[str]) -> list[str]:
+    limit = min(LONGEST, model.max_source_tokens)
+    sentences = list(dict.fromkeys(sentence for sentence in sentences if sentence.strip()))
+    encoded = model.source_encoder.encode_batch(sentences)
+    return [sentence for sentence, ids in zip(sentences, encoded, strict=True) if len(ids) <= limit]
+
+
+def _dev_sentences(model: Translator) -> list[str]:
+    """The sources of dev; empty if the data is not there any more, or the run was imported."""
+    if not model.manifest.data_dir:
+        return []
+    try:
+        return open_dataset(model.manifest.data_dir, model.manifest.name).store("dev").source_text()
+    except (OSError, ValueError):
+        return []
+
+
+def _made_sentences(model: Translator) -> list[str]:
+    draw = random.Random(0)
+    words = sorted(set(_words(model))) or ["a"]
+    return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]
+
+
+def _words(model: Translator) -> Iterator[str]:
+    """Pieces of the source's vocabulary that are letters alone."""
+    encoder = model.source_encoder
+    texts = (encoder.decode([i]).strip() for i in range(2, encoder.vocab_size))
+    return itertools.islice((text for text in texts if text.isalpha()), 20_000)

@@ -1,0 +1,23 @@
+"""What the user chooses of an export."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from t2tlite.config import DecodeHParams
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the user chooses of an export, whatever its format."""
+
+    decoding: DecodeHParams  # the export's defaults, where it decodes by itself
+    quantization: str = ""  # of the weights; "" leaves them as they are
+
+    def refuse_quantization(self, name: str) -> None:
+        """Raises ValueError where a quantization is asked of the format `name`, which has none."""
+        if self.quantization:
+            raise ValueError(
+                f"--quantization goes with --format=ctranslate2. Received: --quantization={self.quantization} with "
+                f"--format={name}, which keeps the weights as they are. Leave it out."
+            )
