@@ -1,0 +1,315 @@
+"""Load on t2t-serve over the loopback interface: throughput, equality, memory, bad requests, SIGTERM.
+
+    make demo
+    python benchmarks/serving_load.py runs/demo/grammar_ende
+
+Starts a server for the run, and measures on the sentences of its test split, one sentence in a request:
+
+  one client, then --clients at a time: requests a second, and latency
+  t2t-decoder on a file of the same sentences, without the time in which it loads; lines that differ are counted
+  --requests requests of random length, a part of them broken off by the client: memory of the server before and after
+  --malformed requests: their statuses
+  SIGTERM while --clients requests are being answered: how many answers came, and the exit status
+
+The clients are one process of this machine, and share its cores with the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import collections
+import dataclasses
+import json
+import multiprocessing
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from t2tlite.files.text_files import read_lines, write_lines
+from t2tlite.runs.load import run_dataset
+from t2tlite.runs.run_folder import RunFolder
+
+START_S = 300  # for a server to load its runs
+MALFORMED = (
+    b"", b"{", b"[]", b"null", b"1e999", b'{"q": 1}', b'{"q": "\\ud800"}', b'{"q": "\xff"}', b'{"q": [["a"]]}',
+    b'{"q": "a", "beam_size": 1e400}', b'{"q": "a", "n_best": -1}', b'{"q": "a", "alpha": "x"}', b'{"q": "a", "x": 1}',
+    b"[" * 50_000, b'{"q": ' + b'{"q": ' * 5_000, b'{"q": "a", "source": "xx"}', b'{"q": "a", "n_best": 99999}',
+    b'{"q": "a", "beam_size": 1' + b"0" * 5_000 + b"}", b"\x00\x01\x02", b'{"q": "' + b"a" * 100_000 + b'"}',
+    b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"pairs": [["a"]]}', b"q=a&source=en&target=%ff",
+)  # fmt: skip
+PATHS = ("/v1/translate", "/v1/score", "/v1/attention", "/v1/parse", "/translate", "/detect", "/nothing")
+
+
+class Client:
+    """A connection that is kept; requests are sent one after the other."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def post(self, path: str, body: bytes, content_type: str = "application/json") -> tuple[int, bytes]:
+        """Sends a request and returns status and body; ConnectionError or IncompleteReadError if none comes."""
+        if self._writer is None:
+            self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._writer.write(head.encode() + body)
+        await self._writer.drain()
+        return await self._answer()
+
+    async def get(self, path: str) -> tuple[int, bytes]:
+        """Asks for a page, over a connection of its own."""
+        self.close()
+        self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        return await self._answer()
+
+    async def break_off(self, path: str, body: bytes) -> None:
+        """Sends a request and closes the connection without waiting for the answer."""
+        self.close()
+        _, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        writer.write(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        await writer.drain()
+        await asyncio.sleep(0.005)
+        writer.close()
+
+    async def _answer(self) -> tuple[int, bytes]:
+        assert self._reader
+        head = await self._reader.readuntil(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        body = await self._reader.readexactly(int(length[1]) if length else 0)
+        if b"connection: close" in head.lower():
+            self.close()
+        return int(head.split(b" ", 2)[1]), body
+
+    def close(self) -> None:
+        if self._writer:
+            self._writer.close()
+            self._reader = self._writer = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Load:
+    """What a number of clients measured."""
+
+    statuses: collections.Counter[int]
+    bodies: list[bytes]
+    seconds: float
+    latencies: list[float]
+
+    @property
+    def per_second(self) -> float:
+        return len(self.bodies) / self.seconds
+
+    def __str__(self) -> str:
+        ranks = statistics.quantiles(self.latencies, n=100)
+        return f"{self.per_second:.1f} requests/s, median {1000 * ranks[49]:.0f} ms, 95% {1000 * ranks[94]:.0f} ms"
+
+
+async def load(
+    clients: int, count: int, work: Callable[[Client, int], Awaitable[tuple[int, bytes]]], port: int
+) -> Load:
+    """Lets clients do work 0, 1, ... count - 1, each the next one when it is done with one."""
+    numbers = iter(range(count))
+    statuses: collections.Counter[int] = collections.Counter()
+    bodies, latencies = [b""] * count, [0.0] * count
+
+    async def run(client: Client) -> None:
+        for number in numbers:
+            started = time.monotonic()
+            status, bodies[number] = await work(client, number)
+            latencies[number] = time.monotonic() - started
+            statuses[status] += 1
+        client.close()
+
+    started = time.monotonic()
+    await asyncio.gather(*(run(Client(port)) for _ in range(clients)))
+    return Load(statuses, bodies, time.monotonic() - started, latencies)
+
+
+def request_body(text: str) -> bytes:
+    return json.dumps({"q": text}).encode()
+
+
+def translation(body: bytes) -> str:
+    return json.loads(body)["translations"][0]["text"]
+
+
+def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
+    """A server of the run at any free port, ready."""
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", f"--output_dir={run}", "--port=0", *flags]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert server.stderr
+    for line in server.stderr:
+        if found := re.search(r"Ready: http://127.0.0.1:(\d+)", line):
+            return server, int(found[1])
+    raise SystemExit(f"The server ended with status {server.wait()}.")
+
+
+def decoder_outputs(run: Path, sentences: Sequence[str]) -> list[str]:
+    """What t2t-decoder makes of the sentences."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "in.txt"), Path(folder, "out.txt")
+        write_lines(source, sentences)
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}"]
+        subprocess.run([*command, f"--decode_from_file={source}", f"--decode_to_file={target}"], check=True)
+        return list(read_lines(target))
+
+
+def decoder_speed(run: Path, sentences: Sequence[str], pipe: Any) -> None:
+    """Sends the seconds of decoding the sentences as t2t-decoder does, the search being built, and those of CPU time.
+
+    Runs in a process of its own.
+    """
+    from t2tlite import load as load_model
+
+    model = load_model(run)
+    model.translate(sentences[:1])
+    started, cpu = time.monotonic(), cpu_seconds(psutil.Process())
+    model.translate(sentences)
+    pipe.send((time.monotonic() - started, cpu_seconds(psutil.Process()) - cpu))
+
+
+def cpu_seconds(process: psutil.Process) -> float:
+    """CPU time of a process so far."""
+    times = process.cpu_times()
+    return times.user + times.system
+
+
+def random_texts(sentences: Sequence[str], count: int, seed: int = 1) -> list[str]:
+    """Texts of one to twelve words, now and then a paragraph."""
+    draw = random.Random(seed)
+    texts = []
+    for _ in range(count):
+        if draw.random() < 0.02:
+            texts.append(" ".join(draw.choices(sentences, k=draw.randint(2, 6))))
+        else:
+            texts.append(" ".join(draw.choice(sentences).split()[: draw.randint(1, 12)]))
+    return texts
+
+
+async def measure(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+    """Measures and prints."""
+
+    async def translate(client: Client, number: int) -> tuple[int, bytes]:
+        return await client.post("/v1/translate", request_body(sentences[number % len(sentences)]))
+
+    await load(args.clients, 2 * args.clients, translate, port)  # warm
+    print(f"load of the machine, of other programs too: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    one = await load(1, args.sentences // 10, translate, port)
+    print(f"1 client:    {one}", flush=True)
+    asked = [sentences[i % len(sentences)] for i in range(args.sentences)]
+    process, rates, best = psutil.Process(server.pid), [], one
+    for _ in range(args.repeats):
+        cpu = cpu_seconds(process)
+        many = await load(args.clients, args.sentences, translate, port)
+        cpu = cpu_seconds(process) - cpu
+        best = max(best, many, key=lambda found: found.per_second)
+        here, there = multiprocessing.Pipe()
+        decoder = multiprocessing.get_context("spawn").Process(target=decoder_speed, args=(args.run, asked, there))
+        decoder.start()
+        seconds, decoder_cpu = await asyncio.get_running_loop().run_in_executor(None, here.recv)
+        rates.append(args.sentences / seconds)
+        print(f"{args.clients} clients:  {many}; {1000 * cpu / args.sentences:.1f} ms of CPU time a sentence")
+        print(f"t2t-decoder: {rates[-1]:.1f} sentences/s; {1000 * decoder_cpu / args.sentences:.1f} ms of CPU time")
+        print(f"the server reaches {many.per_second / rates[-1]:.2f} of t2t-decoder's speed", flush=True)
+    print(f"best of {args.repeats}: {best.per_second / one.per_second:.1f} times one client", flush=True)
+    expected = decoder_outputs(args.run, asked)
+    differing = sum(translation(body) != line for body, line in zip(best.bodies, expected, strict=True))
+    print(f"translations that differ from t2t-decoder's: {differing} of {args.sentences}", flush=True)
+    await memory(args, sentences, server, port)
+    await malformed(args, port)
+    await sigterm(args, sentences, server, port)
+
+
+async def memory(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+    """Requests of random length."""
+    texts = random_texts(sentences, args.requests)
+    process = psutil.Process(server.pid)
+
+    async def translate(client: Client, number: int) -> tuple[int, bytes]:
+        if number % 50 == 49:
+            await client.break_off("/v1/translate", request_body(texts[number]))
+            return 0, b""
+        return await client.post("/v1/translate", request_body(texts[number]))
+
+    sizes = []
+    parts = 5
+    for _ in range(parts):
+        found = await load(args.clients, args.requests // parts, translate, port)
+        sizes.append(process.memory_info().rss >> 20)
+    print(f"memory after each fifth of {args.requests} requests of random length: {sizes} MiB", flush=True)
+    print(f"statuses of the last fifth, 0 for those broken off: {dict(found.statuses)}", flush=True)
+
+
+async def malformed(args: argparse.Namespace, port: int) -> None:
+    """Requests that cannot be answered."""
+    draw = random.Random(2)
+    bodies = [draw.choice(MALFORMED) for _ in range(args.malformed)]
+    for i in range(0, len(bodies), 3):  # bytes of good requests, changed
+        body = bytearray(request_body("The cat sleeps.") if draw.random() < 0.5 else b"q=a&source=en&target=fr")
+        for _ in range(3):
+            body[draw.randrange(len(body))] = draw.randrange(256)
+        bodies[i] = bytes(body)
+
+    async def send(client: Client, number: int) -> tuple[int, bytes]:
+        types = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"
+        return await client.post(draw.choice(PATHS), bodies[number], draw.choice(types))
+
+    found = await load(8, args.malformed, send, port)
+    print(f"statuses of {args.malformed} malformed requests: {dict(sorted(found.statuses.items()))}", flush=True)
+
+
+async def sigterm(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
+    """Stops the server while it answers."""
+    texts = [" ".join(sentences[i : i + 3]) for i in range(args.clients)]
+    clients = [Client(port) for _ in texts]
+    asked = [
+        asyncio.ensure_future(c.post("/v1/translate", request_body(t))) for c, t in zip(clients, texts, strict=True)
+    ]
+    watching = Client(port)
+    while True:  # until all are accepted
+        found = re.search(rb"^t2tlite_active_requests (\S+)", (await watching.get("/metrics"))[1], re.MULTILINE)
+        if found and float(found[1]) > min(args.clients, sum(not one.done() for one in asked)):
+            break
+    server.send_signal(signal.SIGTERM)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    kinds = collections.Counter(a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers)
+    loop = asyncio.get_running_loop()
+    status = await loop.run_in_executor(None, server.wait, START_S)
+    print(f"SIGTERM with {args.clients} requests under way: answers {dict(kinds)}, exit status {status}", flush=True)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--sentences", type=int, default=2000, help="requests in the measurement of throughput")
+    parser.add_argument("--requests", type=int, default=10_000, help="requests in the measurement of memory")
+    parser.add_argument("--malformed", type=int, default=1000)
+    parser.add_argument("--repeats", type=int, default=3, help="of throughput, in turn with t2t-decoder")
+    parser.add_argument("--data_dir", type=Path, help="of the run's data, if it was moved")
+    args = parser.parse_args(argv)
+    sentences = run_dataset(RunFolder(args.run), args.data_dir).store("test").source_text()
+    server, port = start_server(args.run)
+    try:
+        asyncio.run(measure(args, list(sentences), server, port))
+    finally:
+        if server.poll() is None:
+            server.kill()
+
+
+if __name__ == "__main__":
+    main()

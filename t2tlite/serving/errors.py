@@ -1,0 +1,11 @@
+"""What goes wrong with a request, as the client is told."""
+
+from __future__ import annotations
+
+
+class RequestError(Exception):
+    """A request that is answered with {"error": message} and a status; with Retry-After if it may be repeated."""
+
+    def __init__(self, status: int, message: str, retry_after_s: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.message, self.retry_after_s = status, message, retry_after_s

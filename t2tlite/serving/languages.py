@@ -1,0 +1,76 @@
+"""The language pair of each served run, and what languages are called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from t2tlite.data.manifest import RunManifest
+
+TREE = "tree"  # the "language" of a parser's output
+NAMES = {
+    "ar": "Arabic", "az": "Azerbaijani", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "bs": "Bosnian",
+    "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "eo": "Esperanto", "es": "Spanish", "et": "Estonian", "eu": "Basque", "fa": "Persian", "fi": "Finnish",
+    "fr": "French", "ga": "Irish", "gl": "Galician", "gu": "Gujarati", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian",
+    "hu": "Hungarian", "hy": "Armenian", "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese",
+    "ka": "Georgian", "kk": "Kazakh", "ko": "Korean", "la": "Latin", "lb": "Luxembourgish", "lt": "Lithuanian",
+    "lv": "Latvian", "mk": "Macedonian", "ms": "Malay", "mt": "Maltese", "nb": "Norwegian Bokmål", "ne": "Nepali",
+    "nl": "Dutch", "nn": "Norwegian Nynorsk", "no": "Norwegian", "pl": "Polish", "pt": "Portuguese", "ro": "Romanian",
+    "ru": "Russian", "sk": "Slovak", "sl": "Slovenian", "sq": "Albanian", "sr": "Serbian", "sv": "Swedish",
+    "sw": "Swahili", "ta": "Tamil", "te": "Telugu", "th": "Thai", "tl": "Tagalog", "tr": "Turkish", "uk": "Ukrainian",
+    "ur": "Urdu", "uz": "Uzbek", "vi": "Vietnamese", "zh": "Chinese", TREE: "Parse tree",
+}  # fmt: skip
+CODE = re.compile(r"[A-Za-z]{2,8}(?:_[A-Za-z0-9]{2,8})*")  # de, gsw, pt_BR
+
+
+def language_name(code: str) -> str:
+    """The English name of a language; the code itself if it is not a common one."""
+    base, _, region = code.partition("_")
+    name = NAMES.get(code) or NAMES.get(base.lower())
+    return code if name is None else f"{name} ({region})" if region else name
+
+
+def parse_pair(text: str) -> tuple[str, str]:
+    """The codes of a pair such as `en-de`; ValueError if it is not one."""
+    source, dash, target = text.strip().partition("-")
+    if not (dash and CODE.fullmatch(source) and CODE.fullmatch(target)):
+        raise ValueError(f"A language pair must be SOURCE-TARGET, such as en-de or en-pt_BR. Received: {text!r}.")
+    if source == target:
+        raise ValueError(f"The languages of a pair must differ. Received: {text!r}.")
+    return source, target
+
+
+def language_pairs(
+    runs: Sequence[str], manifests: Sequence[RunManifest], given: Sequence[str] = ()
+) -> list[tuple[str, str]]:
+    """The language pair of each run: as given (`en-de`, one for each run), or as its manifest records.
+
+    A parser translates to TREE, from English if its manifest names no language; its entry in `given` may be the source
+    language alone. Raises ValueError if there are not as many pairs as runs, a run has none, or two runs the same.
+    """
+    if given and len(given) != len(runs):
+        raise ValueError(
+            f"--languages needs a pair for each --output_dir, in their order. Received: {len(given)} pairs "
+            f"({','.join(given)}) for {len(runs)} runs."
+        )
+    pairs: list[tuple[str, str]] = []
+    for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
+        source, target = manifest.language_pair
+        if manifest.task == "parsing":
+            text = given[i].strip().removesuffix(f"-{TREE}") if given else source or "en"
+            source, target = parse_pair(f"{text}-{TREE}")
+        elif given:
+            source, target = parse_pair(given[i])
+        elif not (source and target):
+            raise ValueError(
+                f"--languages must be given, since {run} does not record its languages (problem {manifest.name}). Add "
+                "--languages=en-de, the codes of source and target, with a pair for each --output_dir."
+            )
+        if (source, target) in pairs:
+            raise ValueError(
+                f"Each language pair can be served by one run. Received: {source}-{target} for {run} and for "
+                f"{runs[pairs.index((source, target))]}. Leave one out, or name their languages with --languages."
+            )
+        pairs.append((source, target))
+    return pairs

@@ -1,0 +1,108 @@
+"""LibreTranslate's API, with its Python client and by hand."""
+
+from __future__ import annotations
+
+import pytest
+from libretranslatepy import LibreTranslateAPI
+from running import running, served
+
+SENTENCE = "red cat sees dog"
+
+
+@pytest.fixture(scope="module")
+def keyed(translator):
+    with running([served(translator)], api_key="sesame", cors_origins=("https://example.org",)) as found:
+        yield found
+
+
+def test_the_python_client(server, translator):
+    client = LibreTranslateAPI(server.url)
+    assert client.translate(SENTENCE, "en", "de") == translator.translate([SENTENCE])[0]
+    assert client.languages() == [
+        {"code": "de", "name": "German", "targets": []},
+        {"code": "en", "name": "English", "targets": ["de"]},
+    ]
+    assert client.detect("the cat is on it")[0] == {"language": "en", "confidence": 100.0}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"content": {"q": SENTENCE, "source": "en", "target": "de"}},
+        {"data": {"q": SENTENCE, "source": "en", "target": "de"}},
+        {"files": {"q": (None, SENTENCE), "source": (None, "en"), "target": (None, "de")}},
+        {"params": {"q": SENTENCE, "source": "en", "target": "de"}},
+    ],
+)
+def test_json_forms_and_parameters(server, translator, how):
+    found = server.post("/translate", **how)
+    assert found.json() == {"translatedText": translator.translate([SENTENCE])[0]}
+
+
+def test_lists_and_alternatives(server, translator):
+    texts = [SENTENCE, "bird likes fish"]
+    asked = {"q": texts, "source": "en", "target": "de", "alternatives": 2}
+    found = server.post("/translate", asked).json()
+    outputs = translator.decode(texts, translator.options(return_beams=4))
+    assert found["translatedText"] == [each[0].text for each in outputs]
+    assert found["alternatives"] == [[one.text for one in each[1:3]] for each in outputs]
+
+
+def test_html_keeps_its_tags(server, translator):
+    asked = {"q": f"<p>{SENTENCE}</p><script>cat</script>", "source": "en", "target": "de", "format": "html"}
+    expected = f"<p>{translator.translate([SENTENCE])[0]}</p><script>cat</script>"
+    assert server.post("/translate", asked).json() == {"translatedText": expected}
+
+
+def test_settings(server):
+    found = server.get("/frontend/settings").json()
+    assert found["charLimit"] == 20000
+    assert found["keyRequired"] is False
+    assert found["language"] == {
+        "source": {"code": "en", "name": "English"},
+        "target": {"code": "de", "name": "German"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"q": ""}, "The field q is required."),
+        ({"source": None}, "The field source is required."),
+        ({"target": "fr"}, "No model translates en to fr. Language pairs served: en-de."),
+        ({"source": "auto", "target": "fr"}, "No model translates to fr. GET /languages lists the languages."),
+        ({"format": "pdf"}, "format must be text or html. Received: 'pdf'."),
+        ({"q": [1]}, "q must be a string or a list of strings."),
+        ({"q": "a" * 20_001}, "The text of a request must have at most 20,000 characters. Received: 20,001."),
+        ({"alternatives": -1}, "alternatives must be a whole number of 0 or more. Received: '-1'."),
+        ({"alternatives": 16}, "n_best must be from 1 to beam_size, and beam_size at most 16. Received: n_best=17"),
+    ],
+)
+def test_mistakes_have_status_400_and_a_sentence(server, change, message):
+    found = server.post("/translate", {"q": SENTENCE, "source": "en", "target": "de", **change})
+    assert found.status_code == 400
+    assert message in found.json()["error"]
+
+
+def test_an_api_key_is_required_where_the_server_has_one(keyed):
+    asked = {"q": SENTENCE, "source": "en", "target": "de"}
+    assert keyed.post("/translate", asked).status_code == 400
+    refused = keyed.post("/translate", {**asked, "api_key": "open"})
+    assert (refused.status_code, refused.json()) == (403, {"error": "The API key is not valid."})
+    assert keyed.post("/translate", {**asked, "api_key": "sesame"}).status_code == 200
+    assert LibreTranslateAPI(keyed.url, "sesame").translate(SENTENCE, "en", "de")
+    assert keyed.get("/frontend/settings").json()["keyRequired"] is True
+    assert keyed.post("/v1/translate", {"q": SENTENCE}).status_code == 400
+    for header in ("Bearer sesame", "sesame"):
+        assert keyed.post("/v1/translate", {"q": SENTENCE}, headers={"Authorization": header}).status_code == 200
+    assert keyed.get("/v1/attention.html", params={"q": SENTENCE}).status_code == 400
+    assert keyed.get("/v1/attention.html", params={"q": SENTENCE, "api_key": "sesame"}).status_code == 200
+
+
+def test_other_sites_may_call_only_if_they_are_named(server, keyed):
+    asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    assert "access-control-allow-origin" not in server.get("/languages", headers=asked).headers
+    found = keyed.get("/languages", headers=asked).headers
+    assert found["access-control-allow-origin"] == "https://example.org"
+    found = keyed.get("/languages", headers={"Origin": "https://example.com"}).headers
+    assert "access-control-allow-origin" not in found

@@ -1,0 +1,159 @@
+"""Our own API, as a client sees it; outputs are those of the model's decoder."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import httpx
+import pytest
+from running import running, served
+
+SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "dog bites white cat often"]
+
+
+def translate(server, content):
+    response = server.post("/v1/translate", content)
+    assert response.status_code == 200, response.text
+    return response.json()["translations"]
+
+
+def test_white_space_is_preserved_and_segments_have_their_hypotheses(server, translator):
+    text = "red cat sees dog.  Bird likes fish\n\n mouse hears horse "
+    answer = translate(server, {"q": text, "n_best": 2})[0]
+    assert [(s["before"], s["source"]) for s in answer["segments"]] == [
+        ("", "red cat sees dog."),
+        ("  ", "Bird likes fish"),
+        ("\n\n ", "mouse hears horse"),
+    ]
+    expected = translator.decode([s["source"] for s in answer["segments"]], translator.options(return_beams=4))
+    for segment, outputs in zip(answer["segments"], expected, strict=True):
+        assert [found["text"] for found in segment["hypotheses"]] == [one.text for one in outputs[:2]]
+        for found, one in zip(segment["hypotheses"], outputs, strict=False):
+            assert found["score"] == pytest.approx(one.score, rel=1e-3)
+            assert found["log_prob"] == pytest.approx(one.log_prob, rel=1e-3)
+    best = [s["hypotheses"][0]["text"] for s in answer["segments"]]
+    assert answer["text"] == f"{best[0]}  {best[1]}\n\n {best[2]} "
+    assert answer["after"] == " "
+
+
+def test_a_list_is_answered_in_its_order(server, translator):
+    expected = translator.translate(SENTENCES)
+    assert [one["text"] for one in translate(server, {"q": SENTENCES, "source": "en", "target": "de"})] == expected
+
+
+def test_blank_texts_stay_blank(server):
+    found = translate(server, {"q": ["", " \n "]})
+    assert found == [{"text": "", "segments": [], "after": ""}, {"text": " \n ", "segments": [], "after": " \n "}]
+    assert translate(server, {"q": []}) == []
+
+
+def test_clients_at_the_same_time_get_the_answers_to_their_own_requests(server, translator):
+    expected, found = translator.translate(SENTENCES), {}
+
+    def ask(number):
+        found[number] = translate(server, {"q": SENTENCES[number % 4]})[0]["text"]
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {number: expected[number % 4] for number in range(16)}
+    batches = server.get("/metrics").text
+    assert "t2tlite_batch_sentences_count" in batches
+
+
+def test_a_stream_has_a_line_for_each_segment_in_order(server, translator):
+    text = ".  ".join(sentence.capitalize() for sentence in SENTENCES) + "\n"
+    with httpx.stream("POST", f"{server.url}/v1/translate", json={"q": text, "stream": True}, timeout=60) as response:
+        assert response.headers["content-type"] == "application/x-ndjson"
+        first, *segments, last = [json.loads(line) for line in response.iter_lines()]
+    whole = translate(server, {"q": text})[0]
+    assert first == {"segments": 4}
+    assert last == {"after": "\n"}
+    assert [segment.pop("index") for segment in segments] == [0, 1, 2, 3]
+    assert [s["hypotheses"][0]["text"] for s in segments] == [s["hypotheses"][0]["text"] for s in whole["segments"]]
+    assert [s["before"] for s in segments] == ["", "  ", "  ", "  "]
+
+
+def test_scores_are_the_models(server, translator):
+    pairs = [["red cat sees dog", "katze rot hund sieht"], ["red cat sees dog", "maus"]]
+    found = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
+    assert [one["log_prob"] for one in found] == pytest.approx(translator.score(*zip(*pairs, strict=True)), rel=1e-4)
+
+
+def test_attention_of_the_models_own_translation_and_of_a_given_one(server, translator):
+    found = server.post("/v1/attention", {"q": SENTENCES[0], "translation": " "}).json()
+    assert found["translation"] == translator.translate(SENTENCES[:1])[0]
+    assert [word["text"] for word in found["source_words"]] == SENTENCES[0].split()
+    assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in found["weights"])
+    found = server.post("/v1/attention", {"q": SENTENCES[0], "translation": "katze maus"}).json()
+    assert [(word["text"], word["start"], word["end"]) for word in found["target_words"]] == [
+        ("katze", 0, 5),
+        ("maus", 6, 10),
+    ]
+    page = server.get("/v1/attention.html", params={"q": SENTENCES[0]})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "Cross-attention" in page.text
+
+
+def test_the_model_is_described(server):
+    model = server.get("/v1/models").json()["models"][0]
+    assert {**model, "step": 0} == {
+        "source": "en", "target": "de", "source_name": "English", "target_name": "German", "task": "translation",
+        "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "max_characters": 20000,
+        "max_beam_size": 16,
+    }  # fmt: skip
+
+
+def test_the_pages_need_no_other_host(server):
+    for path in ("/", "/docs"):
+        page = server.get(path)
+        assert page.status_code == 200
+        assert "://" not in page.text.replace("http://www.w3.org", "").replace("https://github.com", "")
+
+
+def test_the_description_names_every_field(server):
+    found = server.get("/openapi.json").json()
+    assert set(found["paths"]) == {
+        "/v1/models", "/v1/translate", "/v1/score", "/v1/parse", "/v1/attention", "/v1/attention.html", "/translate",
+        "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics",
+    }  # fmt: skip
+    asked = found["paths"]["/v1/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(asked["properties"]) == {"q", "source", "target", "n_best", "beam_size", "alpha", "stream"}
+    assert all("description" in field for field in asked["properties"].values())
+    assert found["paths"]["/v1/translate"]["post"]["responses"]["503"]["description"].startswith("The server is")
+
+
+def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
+    found = translate(server, {"q": SENTENCES[0], "beam_size": 1})[0]["text"]
+    assert found == translator.translate(SENTENCES[:1], beam_size=1)[0]
+    response = server.post("/v1/translate", {"q": "cat", "beam_size": 17})
+    assert response.status_code == 400
+    assert "beam_size at most 16. Received: n_best=1, beam_size=17." in response.json()["error"]
+
+
+@pytest.fixture(scope="module")
+def both_ways(translator):
+    """The same model for two pairs, since another one would have to be trained."""
+    with running([served(translator), served(translator, "de", "en")]) as found:
+        yield found
+
+
+def test_several_pairs_have_to_be_named(both_ways):
+    assert len(both_ways.get("/v1/models").json()["models"]) == 2
+    assert both_ways.post("/v1/translate", {"q": "cat", "source": "de"}).status_code == 200
+    refused = both_ways.post("/v1/translate", {"q": "cat"})
+    assert refused.status_code == 400
+    assert (
+        "Several models translate any language to any language: name one. Language pairs served: en-de, de-en."
+        in (refused.json()["error"])
+    )
+
+
+def test_auto_detects_the_source_among_the_pairs(both_ways):
+    asked = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
+    found = both_ways.post("/translate", asked).json()
+    assert found["detectedLanguage"]["language"] == "de"
+    assert both_ways.post("/detect", {"q": "The cat is here"}).json()[0] == {"confidence": 100.0, "language": "en"}
