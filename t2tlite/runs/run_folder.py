@@ -3,14 +3,20 @@
 RUN/hparams.json       the model and its training
 RUN/manifest.json      the manifest of the data, the direction, and where the data was
 RUN/vocab.*            the vocabulary, or source's and target's
-RUN/flags.txt          the command line that trained it last
+RUN/flags.txt          the command line that trained it last, a file for --flagfile
 RUN/environment.json   the versions and the device that trained it last
+RUN/training.json      seed, data, replicas and global batch that it is trained with
+RUN/evaluations.json   the metrics of each evaluation on dev during training
 RUN/cost.json          time and floating-point operations of training so far
 RUN/model.ckpt-N.*     checkpoints: the newest of the run
 RUN/best/              the best checkpoint by dev, and its metrics in best.json
 RUN/averaged/          what t2t-avg-checkpoints made
-RUN/decodes/           outputs of splits, SPLIT.STEP.txt, with their scores, SPLIT.STEP.json
+RUN/decodes/           outputs of splits, NAME.txt, line by line with their sources, NAME.src, and references, NAME.ref
+                       (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and where it is not the
+                       default the checkpoint's folder, options and engine:
+                       test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8
 RUN/attention/         what t2t-attention made
+RUN/ctranslate2/       the model as CTranslate2 reads it, in a folder for each quantization
 RUN/report.*           what t2t-report made
 RUN/result.json        of a row of Table 3: its result
 RUN/events.*           TensorBoard
@@ -19,17 +25,22 @@ RUN/events.*           TensorBoard
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from t2tlite.config import HParams
-from t2tlite.data.manifest import MANIFEST, RunManifest
+from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
 from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
-from t2tlite.files.checkpoint_paths import find_checkpoint, list_checkpoints
-from t2tlite.files.records import read_record, write_record
+from t2tlite.files.checkpoint_paths import AVERAGED, BEST, checkpoint_at, list_checkpoints, step_of
+from t2tlite.files.records import Amount, Count, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
+
+# of an n-best list, best first; older ones have no log-probability
+NBEST_LINE = re.compile(r"(?P<number>\d+) \|{3} (?P<output>.*?)( \|{3} log_prob= \S+)? \|{3} \S+")
+COPY_AGAIN = "Copy it again from where the run was trained."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,19 +53,19 @@ class Environment:
     numpy: str
     python: str
     device: str
-    replicas: int
+    replicas: Count
 
 
 @dataclasses.dataclass(frozen=True)
 class RunCost:
     """What training up to a checkpoint has cost."""
 
-    step: int  # the checkpoint's
-    steps: int  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
-    seconds: float  # spent in the training loop, compilation and saving included, evaluation left out
-    device_seconds: float  # the same, times the number of devices
-    tokens: int  # source and target tokens trained on, padding left out
-    flops: float  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
+    step: Count  # the checkpoint's
+    steps: Count  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
+    seconds: Amount  # spent in the training loop, compilation and saving included, evaluation left out
+    device_seconds: Amount  # the same, times the number of devices
+    tokens: Count  # source and target tokens trained on, padding left out
+    flops: Amount  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
 
 
 NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
@@ -68,11 +79,29 @@ class CostFile(RunCost):
 
 
 @dataclasses.dataclass(frozen=True)
-class BestCheckpoint:
-    """The best checkpoint by dev."""
+class TrainedWith:
+    """What training a run depends on in addition to its hparams."""
 
-    step: int
-    metrics: dict[str, float]  # loss, perplexity, accuracy, and bleu or f1 where dev was decoded
+    random_seed: int
+    data_sha256: str  # of the training and dev pairs
+    replicas: Count
+    global_batch_tokens: Count  # of an optimizer step: batch_size x accumulate_steps x replicas
+    warm_start_from: str | None = None  # the run or checkpoint whose weights it started from
+
+
+@dataclasses.dataclass(frozen=True)
+class DevEvaluation:
+    """The result of an evaluation on dev during training."""
+
+    step: Count
+    metrics: dict[str, Amount]  # loss, perplexity, accuracy, and bleu and chrf2 or f1 where dev was decoded
+
+
+@dataclasses.dataclass(frozen=True)
+class EvaluationsFile:
+    """evaluations.json."""
+
+    evaluations: tuple[DevEvaluation, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,18 +109,17 @@ class DecodeRecord:
     """How a split was decoded, and its scores."""
 
     split: str
-    step: int
+    step: Count
     checkpoint: str
-    sentences: int
+    sentences: Count
     scores: dict[str, int | float]  # percent, or where a whole number a count
-    signature: str
-    decode_hparams: dict[str, Any]
-    seconds: float
-
-    @property
-    def name(self) -> str:
-        """The name of the record's files, without ending."""
-        return f"{self.split}.{self.step}"
+    signature: str  # how the first of them was computed
+    decode_hparams: dict[str, bool | int | float | str]
+    seconds: Amount
+    engine: str = "tensorflow"
+    quantization: str = ""  # of the weights, where the engine is ctranslate2
+    name: str = ""  # of the record's files, without ending; when read, the file's
+    signatures: dict[str, str] = dataclasses.field(default_factory=dict)  # by score; none in older records
 
 
 class RunFolder:
@@ -99,8 +127,9 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path).expanduser()
-        self.best_folder, self.averaged_folder = path / "best", path / "averaged"
+        self.best_folder, self.averaged_folder = path / BEST, path / AVERAGED
         self.attention_folder, self.result_file = path / "attention", path / "result.json"
+        self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
         self._hparams = path / "hparams.json"
 
@@ -123,7 +152,7 @@ class RunFolder:
                 f"{self._hparams.name}.{hint}"
             )
         try:
-            return HParams.from_json(self._hparams.read_text(encoding="utf-8"))
+            return HParams.from_json(self._hparams.read_text(encoding="utf-8", errors="replace"))
         except ValueError as error:
             raise ValueError(f"{self._hparams} is damaged: {error}") from error
 
@@ -131,21 +160,21 @@ class RunFolder:
         """The manifest of the run; FileNotFoundError if there is none."""
         if not self.has_manifest():
             raise FileNotFoundError(f"A run needs its {MANIFEST}. {self} has none: was it copied whole?")
-        return read_record(self.path / MANIFEST, RunManifest, "Copy it again from where the run was trained.")
+        return read_record(self.path / MANIFEST, RunManifest, COPY_AGAIN)
 
     def has_manifest(self) -> bool:
         """Whether there is a manifest."""
         return (self.path / MANIFEST).is_file()
 
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target; FileNotFoundError if a file is missing."""
-        return open_encoders(self.path, *self.manifest().vocabularies)
+        """The vocabularies of source and target; FileNotFoundError or ValueError if one is missing or has changed."""
+        return open_encoders(self.path, *self.manifest().vocabularies, advice=COPY_AGAIN)
 
     def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
         """Writes everything that decoding needs but a checkpoint.
 
-        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises ValueError if the
-        path of the run is a file, and OSError if a file cannot be written.
+        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises ValueError as
+        `check_path`, and OSError if a file cannot be written.
         """
         self.check_path()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -157,20 +186,25 @@ class RunFolder:
         write_text(self._hparams, hparams.to_json())
 
     def check_path(self) -> None:
-        """Raises ValueError where the path is a file."""
+        """Raises ValueError where the path is a file, or a folder that holds the data of a problem."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
+        if not self.exists() and holds_data(self.path):  # whose manifest that of the run would replace
+            advice = "Use another."
+            raise ValueError(f"--output_dir must be a folder of its own. Received: {self}, which holds data. {advice}")
 
     # how it was trained
 
-    def write_flags(self, text: str) -> None:
-        """Records the command line: the program, then a flag a line."""
-        write_text(self.path / "flags.txt", text)
+    def write_flags(self, command: Sequence[str]) -> None:
+        """Records the command line as a file for --flagfile: the program as a comment, then a flag on each line."""
+        program, *flags = (" ".join(word.splitlines()) for word in command)
+        write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
     def command(self) -> list[str]:
         """The command line that trained the run last; empty if it is not recorded."""
         path = self.path / "flags.txt"
-        return path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
+        return [line.removeprefix("# ") for line in lines]
 
     def flags(self) -> dict[str, str]:
         """The flags of that command line, such as {"hparams_set": "transformer_base"}."""
@@ -184,6 +218,26 @@ class RunFolder:
     def environment(self) -> Environment | None:
         """The recorded versions and device; None if there are none."""
         return self._optional("environment.json", Environment, "Delete it; training writes it again.")
+
+    def write_trained_with(self, record: TrainedWith) -> None:
+        """Records seed, data, replicas and global batch."""
+        write_record(self.path / "training.json", record)
+
+    def trained_with(self) -> TrainedWith | None:
+        """The recorded seed, data, replicas and global batch; None if an older version trained the run."""
+        return self._optional("training.json", TrainedWith, "Delete it; training writes it again.")
+
+    def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
+        """Records the evaluations on dev, oldest first."""
+        write_record(self.path / "evaluations.json", EvaluationsFile(tuple(evaluations)))
+
+    def evaluations(self) -> list[DevEvaluation]:
+        """The recorded evaluations on dev, oldest first; of a run of an older version, the best alone."""
+        advice = "Delete it; the best alone is then known."
+        if found := self._optional("evaluations.json", EvaluationsFile, advice):
+            return list(found.evaluations)
+        best = self.best()
+        return [best] if best else []
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records what training has cost, by checkpoint, oldest first."""
@@ -204,12 +258,12 @@ class RunFolder:
         """The newest checkpoints of the run, oldest first."""
         return list_checkpoints(self.path)
 
-    def best(self) -> BestCheckpoint | None:
-        """The best checkpoint by dev; None if there is none yet."""
-        found = self._optional("best/best.json", dict[str, float], "Delete the folder best.")
-        return None if found is None else BestCheckpoint(int(found.pop("step", 0)), found)
+    def best(self) -> DevEvaluation | None:
+        """The evaluation of the best checkpoint by dev; None if there is none yet."""
+        found = self._optional("best/best.json", dict[str, Amount], "Delete the folder best.")
+        return None if found is None else DevEvaluation(int(found.pop("step", 0)), found)
 
-    def write_best(self, best: BestCheckpoint) -> None:
+    def write_best(self, best: DevEvaluation) -> None:
         """Records the metrics of the best checkpoint."""
         write_record(self.best_folder / "best.json", {"step": best.step, **best.metrics})
 
@@ -217,11 +271,30 @@ class RunFolder:
 
     def write_decode_record(self, record: DecodeRecord) -> None:
         """Records how a split was decoded."""
-        write_record(self.path / "decodes" / f"{record.name}.json", record)
+        write_record(self.decode_record_file(record.name), record)
 
-    def decoded_text(self, split: str, step: int) -> Path:
-        """Where the outputs of a split are."""
-        return self.path / "decodes" / f"{split}.{step}.txt"
+    def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:
+        """The name of the record of a decoding with a checkpoint, and with those options that are not the default."""
+        folder = Path(checkpoint).parent
+        where = "" if folder.resolve() == self.path.resolve() else folder.name
+        changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
+        return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
+
+    def decode_record_file(self, name: str) -> Path:
+        """Where the record of that name is."""
+        return self.path / "decodes" / f"{name}.json"
+
+    def decoded_text(self, name: str) -> Path:
+        """Where the outputs are of the decoding whose record has that name."""
+        return self.path / "decodes" / f"{name}.txt"
+
+    def decoded_sources(self, name: str) -> Path:
+        """Where the sources are of that decoding."""
+        return self.path / "decodes" / f"{name}.src"
+
+    def decoded_references(self, name: str, ending: str) -> Path:
+        """Where the references are of that decoding; the task names their ending."""
+        return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
         """The recorded decodings, newest first, and a sentence about each record that cannot be read."""
@@ -229,7 +302,7 @@ class RunFolder:
         for path in (self.path / "decodes").glob("*.json"):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
-                found.append((path.stat().st_mtime, path.name, record))
+                found.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
         return [record for *_, record in sorted(found, key=lambda entry: entry[:2], reverse=True)], complaints
@@ -240,13 +313,12 @@ class RunFolder:
         Raises OSError if there is no such file, and ValueError if it is not UTF-8 or does not have as many outputs as
         sentences were decoded.
         """
-        path = self.decoded_text(record.split, record.step)
+        path = self.decoded_text(record.name)
         lines = list(read_lines(path))
-        if record.decode_hparams.get("return_beams", 1) > 1:  # NUMBER ||| OUTPUT ||| SCORE, best first
+        if int(record.decode_hparams.get("return_beams", 1)) > 1:
             best: dict[str, str] = {}
-            for line in lines:
-                number, _, rest = line.partition(" ||| ")
-                best.setdefault(number, rest.rpartition(" ||| ")[0])
+            for found in filter(None, map(NBEST_LINE.fullmatch, lines)):
+                best.setdefault(found["number"], found["output"])
             lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
@@ -263,5 +335,5 @@ class RunFolder:
 
 def run_of(path: str | Path) -> RunFolder:
     """The run to which a checkpoint, or a folder such as RUN/best, belongs; FileNotFoundError without a checkpoint."""
-    folder = Path(find_checkpoint(Path(path).expanduser(), path)).parent
+    folder = Path(checkpoint_at(path)).parent
     return RunFolder(folder if RunFolder(folder).exists() else folder.parent)

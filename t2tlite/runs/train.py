@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import os
 import platform
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -13,18 +17,22 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.translator import Translator
-from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
+from t2tlite.decoding.translator import Origin, Translator
+from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
+from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.decode import spread
-from t2tlite.runs.run_folder import Environment, RunFolder, run_of
+from t2tlite.runs.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
-from t2tlite.training.cost import training_flops
+from t2tlite.training.checkpoints import check_size
+from t2tlite.training.cost import parameter_counts, training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.memory import device_memory
 from t2tlite.training.progress import report
-from t2tlite.training.strategy import gpu_name, with_dtype_policy
+from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
+from t2tlite.training.workers import check_workers_agree, gather, is_chief, wait_for_workers
 
 SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
@@ -35,7 +43,7 @@ class RunOptions:
 
     eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (a parser's by F1)
     warm_start_from: str | None = None  # a run or a checkpoint whose weights a new run starts from; None: random ones
-    command: str = ""  # the command line, recorded in flags.txt
+    command: Sequence[str] = ()  # the command line, recorded in flags.txt
 
 
 def train_run(
@@ -48,24 +56,70 @@ def train_run(
 ) -> Evaluation:
     """Trains a model on a dataset, in a new run directory or resuming an old run; returns the last evaluation.
 
-    Raises ValueError if the directory holds a run of another problem, vocabulary or model, and FileNotFoundError if
-    there is no checkpoint to start from.
+    Raises ValueError if another process trains in the directory, or it holds a run of another problem, vocabulary,
+    model, seed or other pairs, and FileNotFoundError if there is no checkpoint to start from.
     """
-    hparams = with_dtype_policy(hparams, strategy, folder.hparams() if folder.checkpoints() else None)
-    warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from else None
-    _prepare(folder, dataset, hparams)
-    folder.write_flags(options.command)
-    folder.write_environment(_environment(strategy))
+    folder.check_path()
+    with contextlib.ExitStack() as locked:
+        if is_chief(strategy):  # the other workers do not write the run directory
+            locked.enter_context(only_process(folder.path, "train a run"))
+            remove_unfinished(folder.path)
+            remove_unfinished(folder.best_folder)
+        job, hooks = _prepare(dataset, hparams, folder, config, strategy, options)
+        evaluation = train(job, config, hooks)
+        wait_for_workers(strategy)
+        return evaluation
+
+
+def _prepare(
+    dataset: Dataset,
+    hparams: HParams,
+    folder: RunFolder,
+    config: LoopConfig,
+    strategy: tf.distribute.Strategy,
+    options: RunOptions,
+) -> tuple[TrainingJob, Hooks]:
+    """Checks that the run can be trained so, and builds what the loop needs."""
+    resumes = bool(folder.checkpoints())
+    hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
+    hparams = with_dtype_policy(hparams, strategy, folder.hparams() if resumes else None)
+    check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
+    warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from and not resumes else None
+    trained_with = TrainedWith(
+        random_seed=config.random_seed,
+        data_sha256=dataset.manifest.pairs_sha256,
+        replicas=strategy.num_replicas_in_sync,
+        global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
+        warm_start_from=warm_start,
+    )
+    if resumes:  # otherwise nothing was learned, and all may change
+        _check_hparams(folder, hparams)
+        _check_data(folder, dataset)
+        trained_with = _check_trained_with(folder, trained_with)
+
+    def begin() -> None:
+        vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
+        folder.create(hparams, dataset.manifest, vocabularies)
+        if options.command:
+            folder.write_flags(options.command)
+        folder.write_environment(_environment(strategy))
+        folder.write_trained_with(trained_with)
+
     tf.keras.utils.set_random_seed(config.random_seed)
     sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
     flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
+    if warm_start:
+        check_size(warm_start, sum(parameter_counts(hparams, *sizes).values()))
+    available = device_memory(strategy)  # before the model takes its part
     with strategy.scope():
         model = build_transformer(hparams, *sizes)
     train_store, dev_store = dataset.store("train"), dataset.store("dev")
-    job = TrainingJob(strategy, model, hparams, train_store, dev_store, folder, flops_per_token, warm_start)
+    job = TrainingJob(
+        strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
+    )
     scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
     sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
-    return train(job, config, _hooks(scorer, sampler, dataset, options.eval_bleu))
+    return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
 
 
 def warm_start_hparams(path: str) -> HParams:
@@ -74,7 +128,7 @@ def warm_start_hparams(path: str) -> HParams:
     A new run warms up from step 0; to the peak of the old schedule it would undo what the weights have learned. `path`
     is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or no run that it belongs to.
     """
-    hparams, step = run_of(path).hparams(), step_of(find_checkpoint(RunFolder(path).path, path))
+    hparams, step = run_of(path).hparams(), step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
     if past_peak <= 1:
         return hparams
@@ -82,18 +136,50 @@ def warm_start_hparams(path: str) -> HParams:
     return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
 
 
-def _prepare(folder: RunFolder, dataset: Dataset, hparams: HParams) -> None:
-    """Makes a run directory, or checks that the run there can resume with these hparams and data."""
-    if folder.checkpoints():  # otherwise nothing was learned, and all may change
-        _check_hparams(folder, hparams)
-        old, new = folder.manifest(), dataset.manifest
-        if old.data != new.data:
-            raise ValueError(
-                f"{folder} holds a run of another problem or vocabulary: {old.name}. Received: {new.name}. Use another "
-                "--output_dir."
-            )
-    vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
-    folder.create(hparams, dataset.manifest, vocabularies)
+def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig) -> dict[str, Any]:
+    """What all workers must have in common, by name."""
+    return {
+        "newest checkpoint": step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0,
+        "t2tlite": t2tlite.__version__,
+        "problem": dataset.name,
+        "vocabulary": dataset.manifest.vocabulary_sha256[:12],
+        "data": dataset.manifest.pairs_sha256[:12],
+        **dataclasses.asdict(config),
+        **dataclasses.asdict(hparams),
+    }
+
+
+def _check_data(folder: RunFolder, dataset: Dataset) -> None:
+    """Raises ValueError if the run in the folder is of another problem or vocabulary."""
+    old, new = folder.manifest(), dataset.manifest
+    if old.data != new.data:
+        raise ValueError(
+            f"{folder} holds a run of another problem or vocabulary: {old.name}. Received: {new.name}. Use another "
+            "--output_dir."
+        )
+
+
+def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
+    """The record of a run that resumes. Raises ValueError for another seed or other pairs; reports another batch."""
+    old = folder.trained_with()
+    if old is None:  # of an older version: of its data the manifest is known
+        old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
+    if new.random_seed != old.random_seed:
+        raise ValueError(
+            f"A run's --random_seed cannot change: it is {old.random_seed} in {folder}. Received: {new.random_seed}. "
+            "Leave the seed as it is, or use another --output_dir."
+        )
+    if new.data_sha256 != old.data_sha256:
+        raise ValueError(
+            f"A run's training and dev pairs cannot change. Received: {folder}, trained on other pairs of the same "
+            f"vocabulary. Name those with --data_dir, or use another --output_dir with --warm_start_from={folder}."
+        )
+    if new.global_batch_tokens != old.global_batch_tokens:
+        report(
+            f"Changed global batch, from here on: {old.global_batch_tokens:,} -> {new.global_batch_tokens:,} tokens "
+            f"({old.replicas} -> {new.replicas} replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+        )
+    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
 
 
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
@@ -126,20 +212,24 @@ def _warm_start(path: str, dataset: Dataset) -> str:
     run = run_of(path)
     if run.has_manifest() and run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
         report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
-    return find_checkpoint(RunFolder(path).path, path)
+    return checkpoint_at(path)
 
 
-def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool) -> Hooks:
+def _hooks(
+    scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
+) -> Hooks:
     """What is done at an evaluation: decoding and scoring dev if asked, and decoding some sentences of it greedily."""
     store = dataset.store("dev")
     sources, references = store.source_text(), store.target_text()
     if with_score:
-        scorer.check_lengths(sources)  # an error before training, not at its first evaluation
+        scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
     chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
 
     def score() -> Score:
-        return scorer.decode_and_score(sources, references, scorer.options()).score
+        """The chief decodes; all workers get its score, so that all stop early or none does."""
+        own = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
+        return Score(*json.loads(gather(strategy, json.dumps(own))[0]))
 
     def samples() -> list[Sample]:
         greedy = sampler.options(beam_size=1)
@@ -150,18 +240,18 @@ def _hooks(scorer: Translator, sampler: Translator, dataset: Dataset, with_score
             for i, outputs in zip(chosen, found, strict=True)
         ]
 
-    return Hooks(score if with_score else None, samples)
+    return Hooks(score if with_score else None, samples if chosen else None)
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
     """What a run is trained with."""
-    on_gpu = "GPU" in strategy.extended.worker_devices[0]
+    cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
     return Environment(
         t2tlite=t2tlite.__version__,
         tensorflow=tf.__version__,
         keras=keras.__version__,
         numpy=np.__version__,
         python=platform.python_version(),
-        device=gpu_name() if on_gpu else f"{platform.machine()} CPU, {os.cpu_count()} cores",
+        device=gpu_name() if trains_on_gpu(strategy) else cpu,
         replicas=strategy.num_replicas_in_sync,
     )

@@ -11,8 +11,9 @@ from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
 from t2tlite.trees.restore import tree_word
-from t2tlite.trees.tree import Tree, format_tree
+from t2tlite.trees.tree import Tree, format_tree, split_words
 
+REPAIR = "repair: "  # before the kind of a repair, in a tally
 EVALB_SIGNATURE = "EVALB, COLLINS.prm, all lengths"
 
 
@@ -20,9 +21,11 @@ class Parse(NamedTuple):
     """One parse of a sentence."""
 
     tree: Tree | None  # over the sentence's words, under TOP; None for a blank sentence
-    score: float  # log-probability / length penalty
+    score: float  # log_prob / length penalty
+    log_prob: float  # log-probability (natural) of the decoded sequence, its EOS included
     repairs: Counter[str]  # of the sequence (trees/restore.py); empty for most
     sequence: str  # as it was decoded
+    ids: tuple[int, ...] = ()  # its tokens, without the EOS
 
     @property
     def text(self) -> str:
@@ -38,16 +41,17 @@ class ParsingTask(Task):
 
     name = "parsing"
     outputs = "trees"
+    references_ending = "gold"
     labels = ("source", "parse", "gold")
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Task:
         """The task of a parsing problem; a problem of the user's may have no option `linearisation`."""
-        return cls(find_linearisation(options.get("linearisation", NORMALISED.name)))
+        return cls(find_linearisation(str(options.get("linearisation", NORMALISED.name))))
 
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
-        return " ".join(map(tree_word, sentence.split()))
+        return " ".join(map(tree_word, split_words(sentence)))
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
         """The whole beam: the most probable sequence is often one that leaves words out."""
@@ -58,24 +62,27 @@ class ParsingTask(Task):
 
         A sequence that leaves words out is often more probable than one with all of them.
         """
-        words = source.split()
+        words = split_words(source)
         if not words:
-            return [Parse(None, one.score, Counter(), one.text) for one in hypotheses[:wanted]]
+            return [Parse(None, one.score, one.log_prob, Counter(), one.text, one.ids) for one in hypotheses[:wanted]]
         parses: list[tuple[int, Parse]] = []
-        for text, score in hypotheses:
+        for text, score, log_prob, ids in hypotheses:
             restored = self.linearisation.read(text, words)
-            parses.append((restored.misaligned, Parse(restored.tree, score, restored.repairs, text)))
+            parse = Parse(restored.tree, score, log_prob, restored.repairs, text, ids)
+            parses.append((restored.misaligned, parse))
             if sum(not misaligned for misaligned, _ in parses) == wanted:
                 break  # no later hypothesis is better than these, and restoring trees takes time
         return [parse for _, parse in sorted(parses, key=lambda pair: pair[0])[:wanted]]
 
     def reference(self, source: str, reference: str) -> str:
         """The gold tree in brackets."""
-        return format_tree(self.linearisation.read(reference, source.split(), fit_tags=False).tree)
+        return format_tree(self.linearisation.read(reference, split_words(source), fit_tags=False).tree)
 
-    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
+    def score(
+        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+    ) -> Score:
         """Labelled bracketing scores of the trees, as EVALB computes them; no source may be blank."""
-        words = [source.split() for source in sources]
+        words = [split_words(source) for source in sources]
         read = self.linearisation.read
         gold = [read(text, w, fit_tags=False).tree for text, w in zip(references, words, strict=True)]
         predicted = [read(text, w).tree for text, w in zip(sequences, words, strict=True)]
@@ -89,14 +96,20 @@ class ParsingTask(Task):
         }
         if self.linearisation.has_tags:  # otherwise nearly all tags are XX
             scores["tagging accuracy"] = score.tagging_accuracy
-        return Score("F1", scores, EVALB_SIGNATURE)
+        return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
-    def summary(self, outputs: Sequence[Output]) -> str:
-        """How many sequences had to be repaired to make trees of them, and how."""
+    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
+        """The sequences, those that had to be repaired to make trees of them, and the repairs by kind."""
         repairs = [output.repairs for output in outputs if isinstance(output, Parse)]
-        kinds, count = sum(repairs, Counter()), sum(map(bool, repairs))
-        listed = ", ".join(f"{name} {times:,}" for name, times in kinds.most_common())
-        return f"Sequences repaired to make trees: {count:,} of {len(outputs):,}" + (f" ({listed})" if listed else "")
+        kinds = {REPAIR + kind: times for kind, times in sum(repairs, Counter()).items()}
+        return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), **kinds})
+
+    def summary(self, tally: Mapping[str, int]) -> str:
+        """How many sequences had to be repaired to make trees of them, and how."""
+        kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
+        listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
+        repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
+        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}" + (f" ({listed})" if listed else "")
 
     def parser(self, problem: str) -> Task:
         """This task."""
@@ -115,6 +128,8 @@ class SequenceTask(TranslationTask):
 
     outputs = "sequences"
 
-    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
+    def score(
+        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+    ) -> Score:
         """The scores of the trees that the sequences stand for."""
         return self.parsing.score(sources, references, sequences)

@@ -7,17 +7,20 @@ the Python API) goes through `decoding/translator.py`, which asks the task. A ne
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from t2tlite.metrics.bleu import corpus_bleu
+from t2tlite.metrics.corpus_metrics import corpus_scores
 
 
 class Hypothesis(NamedTuple):
     """A hypothesis of beam search as text; of a translation model, a translation."""
 
     text: str
-    score: float  # log-probability / length penalty
+    score: float  # log_prob / length penalty
+    log_prob: float  # log-probability (natural) of the decoded sequence, its EOS included
+    ids: tuple[int, ...] = ()  # its tokens, without the EOS
 
     @property
     def sequence(self) -> str:
@@ -26,7 +29,7 @@ class Hypothesis(NamedTuple):
 
 
 class Output(Protocol):
-    """What a task makes of a hypothesis: its text on one line, its score, and the sequence as it was decoded."""
+    """What a task makes of a hypothesis: its text on one line, and what the hypothesis was."""
 
     @property
     def text(self) -> str: ...
@@ -35,7 +38,13 @@ class Output(Protocol):
     def score(self) -> float: ...
 
     @property
+    def log_prob(self) -> float: ...
+
+    @property
     def sequence(self) -> str: ...
+
+    @property
+    def ids(self) -> tuple[int, ...]: ...
 
 
 class Score(NamedTuple):
@@ -43,12 +52,22 @@ class Score(NamedTuple):
 
     name: str  # "BLEU" or "F1"
     scores: dict[str, float]  # percent, or where a whole number a count
-    signature: str  # how they were computed
+    signatures: dict[str, str]  # how they were computed, by metric; of scores computed together the first alone
 
     @property
     def value(self) -> float:
         """The metric that decides."""
         return self.scores[self.name]
+
+    @property
+    def signature(self) -> str:
+        """How the metric that decides was computed."""
+        return self.signatures[self.name]
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """The metrics that evaluations record, by name in lower case: bleu and chrf2, or f1."""
+        return {name.lower(): self.scores[name] for name in self.signatures}
 
     def __str__(self) -> str:
         shown = {n: str(v) if isinstance(v, int) else f"{v:.2f}" for n, v in self.scores.items()}
@@ -56,11 +75,19 @@ class Score(NamedTuple):
         return f"{self.name} {shown[self.name]}" + (f" ({rest})" if rest else "")
 
 
+def signature_lines(signatures: Mapping[str, str]) -> list[str]:
+    """Signatures by metric, each as a line, which names its metric if there are several."""
+    if len(signatures) == 1:
+        return list(signatures.values())
+    return [f"{name}|{signature}" for name, signature in signatures.items()]
+
+
 class Task:
     """A kind of problem."""
 
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
+    references_ending: ClassVar[str] = "ref"  # of the name of a file of references
     labels: ClassVar[tuple[str, str, str]]  # of a source, an output and a reference that are shown together
 
     @classmethod
@@ -87,15 +114,23 @@ class Task:
         """A reference, given as the target in the token store, in the form of an output's text."""
         return reference
 
-    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
+    def score(
+        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+    ) -> Score:
         """The metrics of sequences as decoded; references are targets as the token store has them.
+
+        With `slow_metrics` also those that take long, such as TER: seconds for thousands of sentences.
 
         If sources, references and sequences are not equally many, raises a ValueError.
         """
         raise NotImplementedError
 
-    def summary(self, outputs: Sequence[Output]) -> str:
-        """A line on what had to be done to make the outputs; empty if there is nothing to say."""
+    def tally(self, outputs: Sequence[Output]) -> Counter[str]:
+        """What had to be done to make the outputs, in counts that can be added up over parts of a file."""
+        return Counter()
+
+    def summary(self, tally: Mapping[str, int]) -> str:
+        """A line on what had to be done to make the outputs of a tally; empty if there is nothing to say."""
         return ""
 
     def as_sequences(self) -> Task:
@@ -108,13 +143,16 @@ class Task:
 
 
 class TranslationTask(Task):
-    """Translation: a decoded sequence is the translation, and the metric is sacrebleu's BLEU."""
+    """Translation: a decoded sequence is the translation, and the metrics are sacrebleu's; BLEU decides."""
 
     name = "translation"
     outputs = "translations"
     labels = ("source", "translation", "reference")
 
-    def score(self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str]) -> Score:
-        """BLEU, cased, with sacrebleu's standard tokenisation 13a."""
-        bleu = corpus_bleu(sequences, references)
-        return Score("BLEU", {"BLEU": bleu.result.score}, bleu.signature)
+    def score(
+        self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
+    ) -> Score:
+        """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER if slow metrics are wanted."""
+        found = corpus_scores(sequences, references, ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf"))
+        scores = {one.result.name: one.result.score for one in found}
+        return Score("BLEU", scores, {one.result.name: one.signature for one in found})

@@ -13,7 +13,9 @@ def test_learns_to_translate(made, loaded_once, tmp_path, capsys):
     status = t2t_decoder.main([f"--output_dir={made.run}", "--split=test", f"--decode_to_file={written}"])
 
     assert status == 0
-    score = re.search(r"^BLEU (\d+\.\d\d) on test \(40 sentences\)$", capsys.readouterr().out, re.MULTILINE)
+    score = re.search(
+        r"^BLEU (\d+\.\d\d) \(chrF2 .*\) on test \(40 sentences\)$", capsys.readouterr().out, re.MULTILINE
+    )
     assert float(score[1]) >= 90
     assert len(written.read_text().splitlines()) == 40
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.runs.run_folder import BestCheckpoint, DecodeRecord, Environment, RunCost, RunFolder, run_of
+from t2tlite.runs.run_folder import DecodeRecord, DevEvaluation, Environment, RunCost, RunFolder, run_of
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
-DECODED = DecodeRecord("dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, "sig", {"beam_size": 4}, 1.5)
+DECODED = DecodeRecord("dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, "sig", {"beam_size": 4}, 1.5, name="dev.9")
 
 # What version 0.1.0 wrote; `imported_from`, "task" and the vocabulary's "type" came later than some runs.
 OLD_MANIFEST = {
@@ -72,16 +73,18 @@ def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
 def test_what_is_written_is_read_again(run):
     environment = Environment("0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1)
     run.write_environment(environment)
-    run.write_flags("t2t-trainer\n--problem=parallel_text_rev\n--hparams_set=transformer_tiny\n")
+    command = ["t2t-trainer", "--problem=parallel_text_rev", "--hparams_set=transformer_tiny"]
+    run.write_flags(command)
     run.write_costs([COST, RunCost(step=12, steps=12, seconds=3.5, device_seconds=7.0, tokens=900, flops=2e9)])
-    run.write_best(BestCheckpoint(9, {"loss": 0.5, "bleu": 30.0}))
+    run.write_best(DevEvaluation(9, {"loss": 0.5, "bleu": 30.0}))
     run.write_decode_record(DECODED)
-    run.decoded_text("dev", 9).write_text("eins\nzwei\n")
+    run.decoded_text("dev.9").write_text("eins\nzwei\n")
     assert run.environment() == environment
+    assert run.command() == command
     assert run.flags() == {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
     assert [cost.step for cost in run.costs()] == [9, 12]
     assert run.costs()[0] == COST
-    assert run.best() == BestCheckpoint(9, {"loss": 0.5, "bleu": 30.0})
+    assert run.best() == DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
     assert run.decode_records() == ([DECODED], [])
     assert run.outputs(DECODED) == ["eins", "zwei"]
 
@@ -97,15 +100,49 @@ def test_an_empty_directory(tmp_path):
         run.manifest()
 
 
-def test_outputs_of_n_best_lists_are_the_first_of_each_sentence(run):
-    record = DecodeRecord("test", 9, "", 2, {}, "", {"return_beams": 2}, 1.0)
-    text = "0 ||| a ||| b ||| -0.1\n0 ||| c ||| -0.2\n1 ||| d ||| -0.3\n1 ||| e ||| -0.4\n"
-    run.decoded_text("test", 9).parent.mkdir()
-    run.decoded_text("test", 9).write_text(text)
+@pytest.mark.parametrize("older", [True, False])
+def test_outputs_of_n_best_lists_are_the_first_of_each_sentence(run, older):
+    record = DecodeRecord("test", 9, "", 2, {}, "", {"return_beams": 2}, 1.0, name="test.9")
+    values = ["-0.1", "-0.2", "-0.3", "-0.4"] if older else [f"log_prob= -{n}.5 ||| -0.{n}" for n in range(4)]
+    outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
+    text = "".join(f"{output} ||| {value}\n" for output, value in zip(outputs, values, strict=True))
+    run.decoded_text("test.9").parent.mkdir()
+    run.decoded_text("test.9").write_text(text)
     assert run.outputs(record) == ["a ||| b", "d"]
-    run.decoded_text("test", 9).write_text(text + "2 ||| f ||| -0.5\n")
+    run.decoded_text("test.9").write_text(text + "2 ||| f ||| -0.5\n")
     with pytest.raises(ValueError, match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"):
         run.outputs(record)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "options", "name"),
+    [
+        ("model.ckpt-9", {}, "dev.9"),
+        ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
+        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
+        ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
+        ("../other/model.ckpt-9", {}, "dev.9.other"),
+    ],
+)
+def test_decodings_with_another_checkpoint_or_other_options_have_names_of_their_own(run, checkpoint, options, name):
+    assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
+    run.write_decode_record(DECODED)
+    other = dataclasses.replace(DECODED, name=name, scores={"BLEU": 99.0})
+    run.write_decode_record(other)
+    found, complaints = run.decode_records()
+    assert complaints == []
+    assert sorted(r.scores["BLEU"] for r in found) == ([99.0] if name == "dev.9" else [30.5, 99.0])
+
+
+def test_a_decode_record_of_an_earlier_version_is_named_after_its_file(run):
+    run.write_decode_record(DECODED)
+    path = run.path / "decodes" / "dev.9.json"
+    old = {name: value for name, value in json.loads(path.read_text()).items() if name != "name"}
+    path.write_text(json.dumps(old))
+    run.decoded_text("dev.9").write_text("eins\nzwei\n")
+    ((record,), _) = run.decode_records()
+    assert record == DECODED
+    assert run.outputs(record) == ["eins", "zwei"]
 
 
 def test_a_damaged_decode_record_is_reported_and_the_others_are_read(run):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 
@@ -36,6 +37,37 @@ def test_translates_in_order_and_keeps_blanks(model):
     assert model.translate([]) == []
 
 
+def test_one_string_gives_one_result(model):
+    assert model.translate(SENTENCES[0]) == TRANSLATIONS[0]
+    assert model.translate("") == ""
+    assert model.translate(iter(SENTENCES)) == TRANSLATIONS
+    assert model.n_best(SENTENCES[0], 2) == model.n_best(SENTENCES[:1], 2)[0]
+    assert model.score(SENTENCES[0], TRANSLATIONS[0]) == model.score(SENTENCES[:1], TRANSLATIONS[:1])[0]
+
+
+def test_n_best(model):
+    found = model.n_best(SENTENCES, 3)
+    assert [[one.text for one in hypotheses][:1] for hypotheses in found] == [[text] for text in TRANSLATIONS]
+    assert [len(hypotheses) for hypotheses in found] == [3, 1, 3, 3, 3]  # a blank sentence has one
+    assert found == model.decode(SENTENCES, model.options(return_beams=3))
+    assert len(model.n_best(SENTENCES[0])) == 4  # the beam size
+    assert len(model.n_best(SENTENCES[0], beam_size=2)) == 2
+    with pytest.raises(ValueError, match=r"return_beams must be at most beam_size\. Received: return_beams=5, beam_si"):
+        model.n_best(SENTENCES[0], 5)
+
+
+def test_in_short(made, model, copy):
+    metrics = {m["step"]: m["metrics"] for m in json.loads((made.run / "evaluations.json").read_text())["evaluations"]}
+    shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
+    assert repr(model).startswith("<Translator: " + shown.format(model.model.count_params(), metrics[120]["loss"]))
+    assert repr(model).endswith(f"), run {made.run}>")
+    (copy / "evaluations.json").write_text("{")
+    (copy / "flags.txt").unlink()
+    parameters = model.model.count_params()
+    short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {copy}>"
+    assert repr(load(copy, f"{copy}/model.ckpt-80")) == short
+
+
 def test_greedy(model):
     assert model.translate(SENTENCES, beam_size=1) == TRANSLATIONS
 
@@ -65,7 +97,6 @@ def test_extra_length_limits_a_translation(model):
 @pytest.mark.parametrize(
     ("sentences", "options", "message"),
     [
-        ("red cat sees dog", {}, r"A list of sentences is required\. Received: one string\. Put it in a list\."),
         ([b"red cat"], {}, r"Each sentence must be a string\. Received: b'red cat'\."),
         ([None], {}, r"Each sentence must be a string\. Received: None\."),
         (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
@@ -104,7 +135,7 @@ def test_scores_do_not_depend_on_the_batch(model):
 def test_what_cannot_be_scored(model):
     with pytest.raises(ValueError, match=r"Each source needs a target\. Received: 2 sources, 1 targets\."):
         model.score(["a", "b"], ["c"])
-    with pytest.raises(ValueError, match=r"A list of sentences is required\."):
+    with pytest.raises(ValueError, match=r"must both be strings, or both lists\. Received: str and list\."):
         model.score("red cat", ["katze rot"])
 
 
@@ -133,7 +164,7 @@ def test_no_run(tmp_path):
     ("file", "message"),
     [
         ("manifest.json", r"A run needs its manifest\.json\. .* has none: was it copied whole\?"),
-        ("vocab.model", r"The vocabulary must be a file\. Received: .*vocab\.model, which does not exist\."),
+        ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
         ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
     ],
 )
@@ -148,10 +179,12 @@ def test_missing_files(copy, file, message):
     ("file", "content", "message"),
     [
         ("hparams.json", "{", r"hparams\.json is damaged: The hparams must be a JSON object\."),
-        ("hparams.json", '{"hiden_size": 8}', r"hparams\.json is damaged: HParams has no field 'hiden_size'\."),
+        ("hparams.json", '{"hiden_size": 8}', r"hparams\.json is damaged: hparams has no field 'hiden_size'\."),
         ("manifest.json", "", r"manifest\.json is damaged: "),
         ("manifest.json", "{}", r"manifest\.json is damaged: "),
-        ("vocab.model", "none", r"The vocabulary must be a SentencePiece model\. Received: .*vocab\.model"),
+        ("vocab.model", "none", r"copy/vocab\.model must have the content whose SHA-256 was recorded"),
+        ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: it has [\d,]+ weights, and "),
+        ("hparams.json", "[" * 5000, r"hparams\.json is damaged: The hparams must be a JSON object\."),
     ],
 )
 def test_damaged_files(copy, file, content, message):

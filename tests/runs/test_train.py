@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
-from tiny_run import SMALL, small, tensors, train
+from tiny_run import SMALL, small, tensors, train, trainer_flags
 
 import t2tlite
+from t2tlite.bin import t2t_trainer
+from t2tlite.runs import train as run_training
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import loop
@@ -22,10 +25,9 @@ def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypa
     """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
     without, sampled = tmp_path / "without", tmp_path / "sampled"
     how = ["--train_steps=6", "--local_eval_frequency=3"]
-    monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", 1e9)
     assert small(made, without, *how) == 0
     monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
-    assert small(made, sampled, *how) == 0
+    assert t2t_trainer.main(trainer_flags(made, sampled, f"--hparams={SMALL}", *how)) == 0
     expected, found = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
@@ -45,6 +47,20 @@ def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypa
     accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
     accumulator.Reload()
     assert "samples" not in accumulator.Tags()["tensors"]
+
+
+def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_where_dev_is_decoded(made, load):
+    """It is known before training; 4,096 tokens were once the end of a training at its first evaluation."""
+    model = load(made.run, None)
+    sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
+    lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
+    assert lengths[1] > 4096
+    store = SimpleNamespace(source_lengths=lengths, source_text=lambda: sources, target_text=lambda: ["a", "b", "c"])
+    dataset, strategy = SimpleNamespace(store=lambda split: store), tf.distribute.get_strategy()
+    found = run_training._hooks(model, model, dataset, False, strategy).samples()
+    assert [(source, reference) for source, _, reference in found] == [(sources[0], "a"), (sources[2], "c")]
+    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: the sources of dev, line 2 with 5,\d\d\d "):
+        run_training._hooks(model, model, dataset, True, strategy)
 
 
 def test_environment_is_recorded(made):

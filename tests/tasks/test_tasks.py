@@ -8,7 +8,7 @@ import pytest
 
 from t2tlite.data.manifest import Manifest, RunManifest
 from t2tlite.tasks.catalogue import TASKS, open_task
-from t2tlite.tasks.task import Hypothesis, Score
+from t2tlite.tasks.task import Hypothesis, Score, signature_lines
 from t2tlite.trees.tree import format_tree
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -43,7 +43,7 @@ def test_every_task_is_known_by_its_own_name():
 
 def test_the_best_translations_are_those_of_highest_score():
     task = open_task("translation", {})
-    hypotheses = [Hypothesis("eins", -0.1), Hypothesis("zwei", -0.2), Hypothesis("drei", -0.3)]
+    hypotheses = [Hypothesis("eins", -0.1, -0.1), Hypothesis("zwei", -0.2, -0.2), Hypothesis("drei", -0.3, -0.3)]
     chosen = task.choose("one", hypotheses, 2)
     assert [(output.text, output.sequence, output.score) for output in chosen] == [
         ("eins", "eins", -0.1),
@@ -51,48 +51,57 @@ def test_the_best_translations_are_those_of_highest_score():
     ]
     assert task.hypotheses(2, beam_size=4) == 2
     assert task.reference("one", "eins") == "eins"
-    assert task.summary(chosen) == ""
+    assert task.summary(task.tally(chosen)) == ""
     with pytest.raises(ValueError, match=r"^Only a model of a parsing problem parses\. Received: one of p\. Use trans"):
         task.parser("p")
 
 
 def test_a_parse_that_fits_the_words_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
-    best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1), Hypothesis(RIGHT, -0.9)], 2)
+    best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 2)
     assert (best.text, best.sequence, best.score) == (TREE, RIGHT, -0.9)
     assert second.sequence == SHORT
     assert task.hypotheses(1, beam_size=4) == 4
     assert task.reference(WORDS, RIGHT) == TREE
     assert task.source(" the  (cat) ") == "the -LRB-cat-RRB-"
-    assert task.summary([best, second]) == "Sequences repaired to make trees: 1 of 2 (missing_tag 2)"
+    tally = task.tally([best]) + task.tally([second])
+    assert task.summary(tally) == "Sequences repaired to make trees: 1 of 2 (missing_tag 2)"
 
 
 def test_a_blank_sentence_has_no_tree():
-    (parse,) = open_task("parsing", {}).choose("", [Hypothesis("", 0.0)], 1)
+    (parse,) = open_task("parsing", {}).choose("", [Hypothesis("", 0.0, 0.0)], 1)
     assert (parse.tree, parse.text) == (None, "")
 
 
 def test_sequences_stay_as_they_are_but_are_scored_as_trees():
     parsing = open_task("parsing", {})
     task = parsing.as_sequences()
-    (output,) = task.choose(WORDS, [Hypothesis(SHORT, -0.1), Hypothesis(RIGHT, -0.9)], 1)
+    (output,) = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 1)
     assert (output.text, output.score) == (SHORT, -0.1)
     assert task.source(" the  (cat) ") == " the  (cat) "
     assert task.reference(WORDS, RIGHT) == RIGHT
     assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score([WORDS], [RIGHT], [SHORT])
-    assert format_tree(parsing.choose(WORDS, [Hypothesis(RIGHT, 0.0)], 1)[0].tree) == TREE
+    assert format_tree(parsing.choose(WORDS, [Hypothesis(RIGHT, 0.0, 0.0)], 1)[0].tree) == TREE
 
 
-def test_bleu_is_sacrebleus():
+def test_scores_are_sacrebleus():
     import sacrebleu
 
     references, sequences = ["the cat sat on the mat", "a dog ran away"], ["the cat sat on a mat", "a dog ran away"]
     score = open_task("translation", {}).score(["", ""], references, sequences)
+    chrf = sacrebleu.corpus_chrf(sequences, [references]).score
     assert score.value == sacrebleu.corpus_bleu(sequences, [references]).score
-    assert str(score) == f"BLEU {score.value:.2f}"
+    assert score.metrics == {"bleu": score.value, "chrf2": chrf}
+    assert str(score) == f"BLEU {score.value:.2f} (chrF2 {chrf:.2f})"
+    all_metrics = open_task("translation", {}).score(["", ""], references, sequences, slow_metrics=True)
+    ter = sacrebleu.corpus_ter(sequences, [references]).score
+    assert all_metrics.scores == {"BLEU": score.value, "chrF2": chrf, "TER": ter}
+    assert all_metrics.signature.startswith("nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
+    assert [line.split("|")[0] for line in signature_lines(all_metrics.signatures)] == ["BLEU", "chrF2", "TER"]
+    assert signature_lines({"F1": "EVALB"}) == ["EVALB"]
 
 
 def test_a_score_shows_counts_without_digits():
-    assert str(Score("F1", {"F1": 50.0, "recall": 40.123, "unscored sentences": 3}, "")) == (
+    assert str(Score("F1", {"F1": 50.0, "recall": 40.123, "unscored sentences": 3}, {"F1": "EVALB"})) == (
         "F1 50.00 (recall 40.12, unscored sentences 3)"
     )

@@ -1,0 +1,180 @@
+"""Decodes or scores a text file of any size: output in order as it is produced, which a killed process can resume.
+
+`partial_output.py` says what is written where.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import itertools
+import shutil
+import signal
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, TextIO, TypeVar
+
+from tqdm import tqdm
+
+import t2tlite
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding.translator import Origin, Translator
+from t2tlite.files.atomic_file import replaceable
+from t2tlite.files.checkpoint_paths import checkpoint_identity
+from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.files.text_files import STANDARD_INPUT, read_lines, read_pairs, shown
+from t2tlite.runs.decode import BAR, FULL, PROMPT_WINDOW, Pace, decode_lines, score_lines, summary
+from t2tlite.runs.decode_pipeline import Workers, decode_windows
+from t2tlite.runs.line_format import PLAIN, LineFormat
+from t2tlite.runs.partial_output import DirectOutput, PartialOutput
+
+T = TypeVar("T")
+
+
+class Interrupted(KeyboardInterrupt):
+    """SIGTERM came."""
+
+    signal_number = signal.SIGTERM
+
+
+def decode_file(
+    model: Translator,
+    source: str | Path,
+    target: str | Path | None,
+    options: DecodeHParams,
+    workers: Workers | None = None,
+    form: LineFormat = PLAIN,
+    alone: bool = False,
+) -> str:
+    """Decodes a text file, one sentence a line, into the file `target`, or to standard output if it is None.
+
+    Returns how fast it was and what was done to make the outputs, or "" where standard input or output is used and is
+    not a terminal: a program in a pipe says nothing. A pipe is read once: its lines are checked when their turn comes,
+    those of a file before anything is decoded. What goes to a pipe or a terminal is written as soon as it is done:
+    lines that have arrived are decoded without waiting for others. `alone` decodes each by itself also under rules by
+    which translations depend on what is decoded together. Raises ValueError for a line that is too long or not UTF-8,
+    or if another process writes the same output, and OSError if it cannot be written.
+
+    With `workers` these decode, all lines before any is written; `source` and `target` are then files. Raises as
+    `decode_windows` in addition.
+    """
+    work = _Work("decode", read_lines, functools.partial(form.check, model), decode_lines)
+    return _run(model, work, Path(source), target, options, form, workers, alone)
+
+
+def score_file(
+    model: Translator, source: str | Path, target: str | Path | None, options: DecodeHParams, form: LineFormat = PLAIN
+) -> str:
+    """Writes the log-probabilities of the targets in a file of lines "source TAB target"; as `decode_file`."""
+    work = _Work("score", read_pairs, model.check_pair_lengths, score_lines)
+    return _run(model, work, Path(source), target, options, form)
+
+
+class _Work(NamedTuple):
+    """What is done with a file."""
+
+    name: str
+    read: Callable[[Path], Iterator[Any]]
+    check: Callable[[Iterator[Any], Origin], None]
+    lines: Callable[..., Iterator[list[str]]]
+
+
+def _run(
+    model: Translator,
+    work: _Work,
+    source: Path,
+    target: str | Path | None,
+    options: DecodeHParams,
+    form: LineFormat,
+    workers: Workers | None = None,
+    alone: bool = False,
+) -> str:
+    is_file = source != STANDARD_INPUT and source.is_file()  # a pipe can be read only once
+    origin = Origin(shown(source))
+    checked: _Counted[Any] = _Counted(work.read(source) if is_file else iter(()))
+    work.check(checked, origin)
+    made_with = {
+        "work": work.name,
+        "t2tlite": t2tlite.__version__,
+        "checkpoint": checkpoint_identity(model.checkpoint),
+        "engine": model.engine.name,
+        "quantization": model.engine.quantization,
+        **dataclasses.asdict(options),
+        **dataclasses.asdict(form),
+    }
+    path = replaceable(target) if target else None
+    output = PartialOutput(path, made_with) if path else DirectOutput(target, made_with)
+    with _interrupt_at_sigterm(), output:
+        items, pace = work.read(source), FULL
+        if path is None:
+            pace = Pace(PROMPT_WINDOW, alone=alone)
+            if not is_file:
+                items = ahead = ReadAhead(items)
+                pace = pace._replace(ready=ahead.ready)
+        lines = _Counted(items)
+        deque(itertools.islice(lines, output.progress.lines), maxlen=0)
+        if lines.sha256 != output.progress.lines_sha256:
+            if not is_file:
+                raise ValueError(f"{source} does not begin with the lines that {target}.part is of. Delete that file.")
+            output.restart("the input has changed")
+            lines = _Counted(work.read(source))
+        folder = Path(f"{path}.windows")
+        if workers is not None:
+            if not (is_file and path):
+                raise ValueError(f"A pipeline reads a file and writes one. Received: {source} and {target}.")
+            rest = itertools.islice(work.read(source), lines.count, None)
+            decoded = decode_windows(workers, folder, made_with, model, rest, options, origin.after(lines.count), form)
+            work = work._replace(lines=decoded)
+        counts, started = Counter(output.progress.counts), time.monotonic() - output.progress.seconds
+        quiet = not all(stream.isatty() for stream in _streams(source, target))
+        disable = True if quiet or source == STANDARD_INPUT else None  # None: unless standard error is a terminal
+        with tqdm(total=checked.count if is_file else None, initial=lines.count, disable=disable, **BAR) as bar:
+            done = bar.update
+            for found in work.lines(model, lines, options, origin.after(lines.count), done, counts, form, pace):
+                output.write(found, lines.count, lines.sha256, counts, time.monotonic() - started)
+                bar.n = lines.count  # blank lines too
+    if workers is not None:
+        shutil.rmtree(folder)
+    return "" if quiet else summary(model, counts, options, output.progress.seconds)
+
+
+def _streams(source: Path, target: str | Path | None) -> list[TextIO]:
+    """The standard streams that are read and written."""
+    return [*([sys.stdin] if source == STANDARD_INPUT else []), *([sys.stdout] if target is None else [])]
+
+
+class _Counted(Iterator[T], Generic[T]):
+    """The lines of an input, counted and hashed as they are read."""
+
+    def __init__(self, lines: Iterator[T]) -> None:
+        self.count, self._lines, self._digest = 0, lines, hashlib.sha256()
+
+    def __next__(self) -> T:
+        line = next(self._lines)
+        self.count += 1
+        self._digest.update(f"{line!r}\n".encode())
+        return line
+
+    @property
+    def sha256(self) -> str:
+        """Of the lines read so far."""
+        return self._digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _interrupt_at_sigterm() -> Iterator[None]:
+    """Raises Interrupted at SIGTERM, so that files are closed and it is said what is done."""
+
+    def stop(number: int, frame: object) -> None:
+        raise Interrupted("Stopped by SIGTERM.")
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,41 @@
+"""Loads a run with the engine that shall compute: TensorFlow, or CTranslate2. Imports the one that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from t2tlite.decoding.token_decoder import CTRANSLATE2, TENSORFLOW
+from t2tlite.decoding.translator import Translator
+from t2tlite.quiet import quiet_stderr
+
+ENGINES = (TENSORFLOW, CTRANSLATE2)
+
+
+def load_with_engine(
+    run: str | Path,
+    checkpoint_path: str | Path | None = None,
+    engine: str = TENSORFLOW,
+    quantization: str | None = None,
+    report: Callable[[str], object] = lambda sentence: None,
+) -> Translator:
+    """The trained model in a run directory, ready to decode with an engine; the rest as `load.load`.
+
+    `quantization` is how CTranslate2 stores the weights, by default float32. `report` is called with what a user should
+    know. Raises as `load.load` or `ctranslate2_run.load_converted`, and ValueError if there is no such engine.
+    """
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}.")
+    if engine == CTRANSLATE2:
+        from t2tlite.runs.ctranslate2_run import load_converted
+
+        return load_converted(run, checkpoint_path, quantization, report)
+    if quantization is not None:
+        raise ValueError(
+            f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the weights as they were trained. "
+            f"Received: quantization={quantization} with engine={engine}."
+        )
+    with quiet_stderr():
+        from t2tlite.runs import load
+
+    return load.load(run, checkpoint_path)

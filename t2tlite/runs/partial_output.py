@@ -1,0 +1,158 @@
+"""Where the lines go that are made of a file: standard output, a device, or a file that a killed process can resume.
+
+While the file OUT is made, two files beside it hold what is done:
+
+OUT.part        the output of all windows so far (`decode.WINDOW` lines of the input each), not compressed
+OUT.part.json   the lines that these are, and what they were made with: a `Progress`
+
+The same command resumes after them. At the end OUT.part becomes OUT in one step, so that OUT is always complete.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tqdm import tqdm
+
+from t2tlite.files.atomic_file import atomic_file, open_directly, remove_temporary_files
+from t2tlite.files.lock import lock
+from t2tlite.files.records import read_record, write_record
+from t2tlite.files.text_files import compressed
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """How much of a file is decoded, and with what."""
+
+    made_with: dict[str, Any]  # the version, the checkpoint and the options: with others the output would be another
+    lines: int = 0  # of the input
+    lines_sha256: str = hashlib.sha256().hexdigest()  # of these lines
+    bytes: int = 0  # of the output of these lines; the file may have more, which are of the window that was interrupted
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)  # for the summary
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.lines, self.bytes) < 0:
+            raise ValueError(f"A file has no fewer than 0 lines and bytes. Received: {self.lines} and {self.bytes}.")
+
+
+class DirectOutput:
+    """Standard output, a pipe or a device: lines are written as they come, and there is nothing to resume."""
+
+    def __init__(self, target: str | Path | None, made_with: dict[str, Any]) -> None:
+        self.progress = Progress(made_with)
+        self._opened = contextlib.ExitStack()
+        self._file: BinaryIO | None = None
+        if target is not None:
+            file = self._opened.enter_context(open_directly(target))
+            self._file = self._opened.enter_context(compressed(file, Path(target)))
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        self._opened.close()
+
+    def restart(self, reason: str) -> None:
+        """Nothing: there is never another input than before."""
+
+    def write(self, lines: Sequence[str], count: int, sha256: str, counts: Mapping[str, int], seconds: float) -> None:
+        """Writes the output of a window, after which `count` lines of the input are done."""
+        text = "".join(f"{line}\n" for line in lines)
+        # UTF-8 also if the terminal's locale is another; a notebook's standard output takes text alone
+        file = self._file or getattr(sys.stdout, "buffer", None)
+        if file is None:
+            print(text, end="", flush=True)
+        else:
+            file.write(text.encode())
+            file.flush()
+        self.progress = dataclasses.replace(
+            self.progress, lines=count, lines_sha256=sha256, counts=dict(counts), seconds=seconds
+        )
+
+
+class PartialOutput(DirectOutput):
+    """OUT.part, to be resumed or begun; no other process writes it meanwhile."""
+
+    def __init__(self, target: Path, made_with: dict[str, Any]) -> None:
+        super().__init__(None, made_with)
+        self._target, self._part, self._record = target, *(Path(f"{target}.part{end}") for end in ("", ".json"))
+        self._file = self._lines = self._opened.enter_context(self._part.open("ab"))
+        if not lock(self._lines.fileno()):
+            self._opened.close()
+            raise ValueError(
+                f"Only one process can write an output. Received: {target}, and another writes {self._part} now. "
+                "Wait for it, or name another file."
+            )
+        for file in (target, self._record):
+            remove_temporary_files(target.parent, file.name)
+        self._read_progress()
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
+        try:
+            if kind is None:
+                self._finish()
+            elif self.progress.lines:
+                _say(f"{self.progress.lines:,} lines are done, in {self._part}. The same command resumes after them.")
+            else:
+                self._part.unlink()
+        finally:
+            super().__exit__(kind, error, traceback)
+
+    def restart(self, reason: str) -> None:
+        """Begins anew, and says why."""
+        _say(f"{self._part} cannot be resumed: {reason}. Starting anew.")
+        self.progress = Progress(self.progress.made_with)
+        self._record.unlink(missing_ok=True)
+        self._lines.truncate(0)
+
+    def write(self, lines: Sequence[str], count: int, sha256: str, counts: Mapping[str, int], seconds: float) -> None:
+        """Writes the output of a window, and then records that `count` lines of the input are done."""
+        super().write(lines, count, sha256, counts, seconds)
+        os.fsync(self._lines.fileno())
+        self.progress = dataclasses.replace(self.progress, bytes=os.fstat(self._lines.fileno()).st_size)
+        write_record(self._record, self.progress)
+
+    def _read_progress(self) -> None:
+        """Reads how much is done, and discards what cannot be resumed."""
+        try:
+            found = read_record(self._record, Progress, "")
+        except FileNotFoundError:
+            self._lines.truncate(0)  # of the first window
+            return
+        except ValueError:
+            return self.restart(f"{self._record.name} is damaged")
+        made_with = self.progress.made_with
+        changed = [name for name in made_with if found.made_with.get(name) != made_with[name]]
+        if changed:
+            return self.restart(f"it was made with another {', '.join(changed)}")
+        if os.fstat(self._lines.fileno()).st_size < found.bytes:
+            return self.restart("it is shorter than recorded")
+        self._lines.truncate(found.bytes)
+        self.progress = found
+        _say(f"Resuming after line {found.lines:,}.")
+
+    def _finish(self) -> None:
+        if self._target.suffix == ".gz":
+            with (
+                atomic_file(self._target) as file,
+                compressed(file, self._target) as out,
+                self._part.open("rb") as part,
+            ):
+                shutil.copyfileobj(part, out, 1 << 20)
+            self._part.unlink()
+        else:
+            os.replace(self._part, self._target)
+        self._record.unlink(missing_ok=True)
+
+
+def _say(sentence: str) -> None:
+    tqdm.write(sentence, file=sys.stderr)
