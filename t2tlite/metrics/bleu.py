@@ -50,9 +50,14 @@ def corpus_bleu(
 
     Raises ValueError if `tokenize` is another value, and as `multi_bleu`.
     """
+    return _score(bleu_metric(tokenize, lowercase), translations, references, "BLEU")
+
+
+def bleu_metric(tokenize: str = "13a", lowercase: bool = False) -> BLEU:
+    """sacrebleu's metric of these settings; ValueError if `tokenize` is not one of TOKENIZERS."""
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
-    return _score(BLEU(tokenize=tokenize, lowercase=lowercase), translations, references, "BLEU")
+    return BLEU(tokenize=tokenize, lowercase=lowercase)
 
 
 def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> Bleu:
@@ -98,16 +103,23 @@ def _score(
     metric: BLEU, translations: Sequence[str], references: Sequence[str], name: str, signature: str = ""
 ) -> Bleu:
     """The score by a metric of sacrebleu; without a signature, it has sacrebleu's own."""
+    check_lines(translations, references)
+    result = metric.corpus_score(translations, [references])
+    result.name = name
+    return Bleu(result, signature or str(metric.get_signature()))
+
+
+def check_lines(translations: Sequence[str], references: Sequence[str]) -> None:
+    """Raises ValueError if there are no translations, or not as many as references."""
     if len(translations) != len(references):
         raise ValueError(
             f"Each translation needs one reference. Received: {len(translations)} translations and "
             f"{len(references)} references. Give both in the same order, one per line."
         )
     if not translations:
-        raise ValueError("BLEU needs at least one translation. Received: none. Give translations and their references.")
-    result = metric.corpus_score(translations, [references])
-    result.name = name
-    return Bleu(result, signature or str(metric.get_signature()))
+        raise ValueError(
+            "A score needs at least one translation. Received: none. Give translations and their references."
+        )
 
 
 def replace_unicode_punctuation(line: str) -> str:

@@ -6,11 +6,15 @@ import dataclasses
 from pathlib import Path
 
 import tensorflow as tf
+from google.protobuf.message import DecodeError
 from tensorboard.backend.event_processing.event_file_loader import RawEventFileLoader
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.util.tensor_util import make_ndarray
 
-RECORD_OVERHEAD = 16  # bytes of a record besides its content: length (8), checksums of length and content (4 each)
+LATEST = 1e11  # seconds since 1970: a later time is damage
+RECORD_OVERHEAD = (
+    16  # bytes of a record in addition to its content: length (8), checksums of length and content (4 each)
+)
 
 
 @dataclasses.dataclass
@@ -25,8 +29,9 @@ class History:
 def read_history(folder: Path) -> History:
     """Reads the event files in a run directory, one for each time that training was started.
 
-    Training that was killed resumes from its last checkpoint, a few steps back: from its first step on, a later file
-    replaces what earlier files say. A damaged file counts up to the damage, with a complaint.
+    Training that was killed resumes from its last checkpoint, a few steps back: a later file replaces what earlier
+    files say of the steps after that checkpoint, and of the checkpoint's own evaluation if it was repeated. A damaged
+    file counts up to the damage, with a complaint.
     """
     history = History()
     for path in sorted(folder.glob("events.out.tfevents.*")):  # their names begin with the time
@@ -34,8 +39,9 @@ def read_history(folder: Path) -> History:
         if not metrics:
             continue
         history.seconds += max(times) - min(times)
-        first = min(map(min, metrics.values()))
-        merged = {name: {s: v for s, v in values.items() if s < first} for name, values in history.metrics.items()}
+        # Training steps follow the checkpoint, which may be evaluated again first.
+        last = min(min(values) - int(name.startswith("train/")) for name, values in metrics.items())
+        merged = {name: {s: v for s, v in values.items() if s <= last} for name, values in history.metrics.items()}
         for name, values in metrics.items():
             merged.setdefault(name, {}).update(sorted(values.items()))
         history.metrics = {name: values for name, values in merged.items() if values}
@@ -51,11 +57,13 @@ def _read_file(path: Path, complaints: list[str]) -> tuple[dict[str, dict[int, f
         for record in RawEventFileLoader(str(path)).Load():  # ends without an error at a wrong length or checksum
             read += len(record) + RECORD_OVERHEAD
             event = Event.FromString(record)
+            if event.step < 0 or not 0 <= event.wall_time < LATEST:
+                raise ValueError(f"an event of step {event.step:,} at {event.wall_time} s")
             times.append(event.wall_time)
             for value in event.summary.value:
-                if value.metadata.plugin_data.plugin_name == "scalars":
-                    metrics.setdefault(value.tag, {})[event.step] = make_ndarray(value.tensor).item()
-    except (tf.errors.OpError, OSError, ValueError, TypeError) as error:
+                if value.metadata.plugin_data.plugin_name == "scalars" and not value.tensor.tensor_shape.dim:
+                    metrics.setdefault(value.tag, {})[event.step] = float(make_ndarray(value.tensor).item())
+    except (tf.errors.OpError, OSError, ValueError, TypeError, DecodeError) as error:
         complaints.append(f"{path.name} cannot be read: {str(error).splitlines()[0]}")
     else:
         if read < size:

@@ -19,22 +19,25 @@ from typing import Any, TypeVar
 import tensorflow as tf
 
 import t2tlite
-from t2tlite.config import HParams
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
+from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
 from t2tlite.report import document
 from t2tlite.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.report.events import History, read_history
 from t2tlite.report.line_chart import line_chart
 from t2tlite.report.samples import sample_blocks
+from t2tlite.runs.checkpoint_choice import NAMES as METRIC_NAMES
 from t2tlite.runs.decode import spread
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import DecodeRecord, Environment, RunFolder
 from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.task import signature_lines
 
 T = TypeVar("T")
 
+SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others where they are not the default
 CURVE_ROWS = 12  # of the table of values
 NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
 
@@ -43,7 +46,7 @@ CHARTS: list[tuple[str, str, dict[str, str], bool]] = [
     ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
     ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
     ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
-    ("Learning rate", "Adam's", {"training": "train/learning_rate"}, False),
+    ("Learning rate", "step size of Adam", {"training": "train/learning_rate"}, False),
     ("Speed", "source and target tokens/s", {"training": "train/tokens_per_second"}, False),
 ]
 
@@ -80,7 +83,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Curves": _curves(history.metrics),
         "Checkpoints": _checkpoints(run),
         "Hyperparameters": _hparams(run, base, missing),
-        "Data": _data(manifest) if manifest else [],
+        "Data": missing.attempt(lambda: _data(manifest)) or [] if manifest else [],
         "Software and command": _software(missing.attempt(run.environment), run.command()),
     }
     sections["What is missing here"] = [numbered(missing)] if missing else []
@@ -107,7 +110,7 @@ def _summary(
         rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
     if checkpoints := run.checkpoints():
         rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
-        variables = missing.attempt(lambda: tf.train.list_variables(checkpoints[-1]), "Parameters cannot be counted. ")
+        variables = missing.attempt(lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. ")
         parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
         rows += [("parameters", f"{parameters:,}")] if parameters else []
     if manifest and "train" in manifest.splits:
@@ -121,8 +124,14 @@ def _summary(
         rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
     for record in decodes[:1]:
         scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
-        rows.append((f"score on {record.split}", f"{scores} (step {record.step:,})"))
+        rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
     return [table(["", ""], rows)]
+
+
+def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
+    """The names and shapes of a checkpoint's variables."""
+    with readable_path(checkpoint) as path:
+        return tf.train.list_variables(path)
 
 
 def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
@@ -132,16 +141,21 @@ def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
     names = list(dict.fromkeys(name for record in decodes for name in record.scores))
     scores, settings = [], []
     for record in decodes:
-        which = [record.split, f"{record.step:,}"]
-        path = Path(record.checkpoint)
-        checkpoint = f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
+        which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
         values = [_score(record.scores[name]) if name in record.scores else "" for name in names]
-        scores.append([*which, Code(checkpoint), f"{record.sentences:,}", *values])
-        options = ", ".join(f"{name} {value}" for name, value in record.decode_hparams.items())
-        settings.append([*which, options, f"{record.seconds:,.1f} s", Code(record.signature)])
+        scores.append([*which, f"{record.sentences:,}", *values])
+        options = [
+            f"{name} {value}"
+            for name, value in record.decode_hparams.items()
+            if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
+        ]
+        signatures = signature_lines(record.signatures) or [record.signature]
+        settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
     return [
         table(["split", "step", "checkpoint", "sentences", *names], scores),
-        table(["split", "step", "decoding", "time", "signature"], settings, "How it was decoded and scored"),
+        table(
+            ["split", "step", "checkpoint", "decoding", "time", "signature"], settings, "How it was decoded and scored"
+        ),
     ]
 
 
@@ -159,14 +173,17 @@ def _samples(
     if task is None or outputs is None:
         return []
     texts = missing.attempt(pairs, "Samples lack sources and references. ") or ([], [])
-    note = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread, decoded at step {record.step:,}."
-    return [paragraph(note), *sample_blocks(task, outputs, *texts)]
+    chosen = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread"
+    note = f"{chosen}, decoded with {_checkpoint(record)}."
+    samples = missing.attempt(lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. ")
+    return [paragraph(note), *(samples or [])]
 
 
 def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
     known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
     others = [name for name in metrics if name.startswith("dev/") and name not in known]  # BLEU or F1
-    scores = [(f"{name.removeprefix('dev/').upper()} on dev", "", {"dev": name}, False) for name in others]
+    titles = {name: METRIC_NAMES.get(name.removeprefix("dev/"), name.removeprefix("dev/")) for name in others}
+    scores = [(f"{titles[name]} on dev", "percent", {"dev": name}, False) for name in others]
     charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
     columns = [metric for _, _, lines, _ in charts for metric in lines.values() if metric in metrics]
     if not columns:
@@ -175,15 +192,27 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
     chosen = [steps[i] for i in spread(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
     values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
     note = "The training loss includes label smoothing and dropout, the dev loss neither."
-    drawn = []
+    evaluated, drawn = _only_evaluation(metrics), []
     try:
         for title, unit, lines, log in charts:
-            series = {name: metrics[metric] for name, metric in lines.items() if metric in metrics}
-            drawn.append(line_chart(title, unit, series, log))
+            series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
+            drawn.append(line_chart(title, unit, series, log) if series else "")
     except ImportError:
         reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
-        return [paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}"), values]
-    return [paragraph(note), drawings(list(filter(None, drawn))), folded("Values of the curves", values)]
+        advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
+        return [advice, *evaluated, values]
+    found = list(filter(None, drawn))
+    return [paragraph(note), *evaluated, *([drawings(found)] if found else []), folded("Values of the curves", values)]
+
+
+def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """A table of the metrics on dev of a run that was evaluated once, which would be lone dots in charts."""
+    on_dev = {name.removeprefix("dev/"): values for name, values in metrics.items() if name.startswith("dev/")}
+    steps = sorted({step for values in on_dev.values() for step in values})
+    if len(steps) != 1:
+        return []
+    rows = [[METRIC_NAMES.get(name, name), _at(values, steps[0])] for name, values in on_dev.items()]
+    return [table(["on dev", "value"], rows, f"The only evaluation, at step {steps[0]:,}")]
 
 
 def _at(values: Mapping[int, float], step: int) -> str:
@@ -262,6 +291,12 @@ def _software(environment: Environment | None, command: Sequence[str]) -> list[s
         rows = [[NAMES.get(name, name), str(value)] for name, value in dataclasses.asdict(environment).items()]
         blocks = [table(["trained with", ""], rows)]
     return [*blocks, *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else [])]
+
+
+def _checkpoint(record: DecodeRecord) -> str:
+    """The checkpoint's name, with its folder if it is not one of the run's newest."""
+    path = Path(record.checkpoint)
+    return f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
 
 
 def _score(value: float) -> str:

@@ -94,7 +94,8 @@ def test_a_long_line_is_drawn_through_means():
 
 
 def test_values_that_cannot_be_drawn_are_left_out():
-    assert len(drawn(line_chart("", "", {"a": {1: 1.0, 2: math.nan, 3: math.inf, 4: 2.0}}))[1]) == 2
+    values = {1: 1.0, 2: math.nan, 3: math.inf, 4: 2.0, 5: 1e308, 6: -1e308}
+    assert len(drawn(line_chart("", "", {"a": values}))[1]) == 2
     assert len(drawn(line_chart("", "", {"a": {1: 0.0, 2: -1.0, 3: 2.0}}, log=True))[1]) == 1
     assert line_chart("Loss", "", {"a": {1: math.nan}, "b": {}}) == ""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 import sys
 
 import numpy as np
@@ -19,13 +18,6 @@ from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import RunFolder
 
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
-
-
-@pytest.fixture
-def copy(copy):
-    """A copy of the trained run, in which nothing has been decoded."""
-    shutil.rmtree(copy / "decodes", ignore_errors=True)
-    return copy
 
 
 def record_decodes(run, outputs, split="test", step=120, scores=None, **options):
@@ -76,9 +68,11 @@ def test_what_a_report_holds(made, copy, capsys):
         "| trained | 120 steps |",
         f"| parameters | {parameters:,} |",
         "| training pairs | 1,500 |",
-        "| score on test | BLEU 38.29 (step 120) |",
+        "| score on test | BLEU 38.29 (averaged/model.ckpt-120) |",
         "| test | 120 | `averaged/model.ckpt-120` | 40 | 38.29 |\n",
-        "| test | 120 | beam_size 4, alpha 0.6 | 12.3 s | `" + SIGNATURE.replace("|", "\\|") + "` |",
+        "| test | 120 | `averaged/model.ckpt-120` | beam_size 4, alpha 0.6 | 12.3 s | `"
+        + SIGNATURE.replace("|", "\\|")
+        + "` |",
         f"| 1 | {store.source_text()[0]} | katze &lt;b>rot&lt;/b> \\| \\*hund\\* | {store.target_text()[0]} |",
         "| field | twenty_words_tiny | this run |\n|:-|-:|-:|\n| `label_smoothing` | 0.1 | 0.25 |\n\n",
         f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} | `{manifest['vocabulary']['sha256']}` |",
@@ -99,6 +93,49 @@ def test_what_a_report_holds(made, copy, capsys):
     assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
         [float(p) for _, _, p, _ in told], rel=1e-3
     )
+
+
+def write_events(run, metrics):
+    """Puts {tag: {step: value}} in the place of the run's events."""
+    for path in run.glob("events.*"):
+        path.unlink()
+    with tf.summary.create_file_writer(str(run)).as_default():
+        for tag, values in metrics.items():
+            for step, value in values.items():
+                tf.summary.scalar(tag, value, step=step)
+
+
+def test_a_single_evaluation_is_a_table(made, copy):
+    once = {"dev/loss": {3: 2.5}, "dev/perplexity": {3: 12.18}, "dev/bleu": {3: 30.25}, "dev/chrf2": {3: 55.5}}
+    write_events(copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
+    page, text = report(made, copy)
+    assert (
+        "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5 |\n| perplexity | 12.18 |\n"
+        "| BLEU | 30.25 |\n| chrF2 | 55.5 |\n"
+    ) in text
+    assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == ["Loss: training over steps"]
+
+
+def test_evaluations_are_curves(made, copy):
+    write_events(copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}})
+    page, text = report(made, copy)
+    assert "The only evaluation" not in text
+    charts = re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page)
+    assert charts == ["Loss: dev over steps", "chrF2 on dev: dev over steps"]
+
+
+def test_nothing_but_single_values(made, copy):
+    write_events(copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
+    page, text = report(made, copy)
+    assert "| loss | 2.5 |" in text
+    assert '<div class="drawings">' not in page
+
+
+def test_options_of_decoding_that_are_the_default_are_left_out(made, copy):
+    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=0, t2t_rules=False)
+    assert "| beam_size 4, alpha 0.6, extra_length 50 | 12.3 s |" in report(made, copy)[1]
+    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=64, t2t_rules=True)
+    assert "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64, t2t_rules True | 12.3" in report(made, copy)[1]
 
 
 def test_page_needs_nothing_else(made, copy):
@@ -131,6 +168,16 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(made, copy):
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
     assert "| 1 | a \\|\\|\\| b |" in text  # without source and reference, which are of 40 sentences
     assert "test has 40 pairs now, and had 2." in text
+
+
+def test_each_score_has_its_signature(made, copy):
+    record_decodes(copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
+    path = copy / "decodes" / "test.120.json"
+    signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "signatures": signatures}))
+    page, text = report(made, copy)
+    assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
+    assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
 
 
 # what is missing or damaged

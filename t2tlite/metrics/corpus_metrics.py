@@ -1,0 +1,136 @@
+"""BLEU, chrF and TER of whole test sets, and whether two systems differ significantly in them.
+
+All are sacrebleu's, with the settings of its command line: chrF of character 6-grams with beta 2 and without words, TER
+as TERCOM computes it, without regard to case. Of chrF and BLEU more is better, of TER less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, cast
+
+from sacrebleu.metrics.base import Metric, Score
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
+
+from t2tlite.metrics.bleu import bleu_metric, check_lines
+
+METRICS = ("bleu", "chrf", "ter")
+RESAMPLES = 1000
+SEED = 12345  # sacrebleu's
+SIGNIFICANT = 0.05  # a p-value below it
+_SEED_VARIABLE = "SACREBLEU_SEED"  # the only way to give sacrebleu a seed
+
+
+class CorpusScore(NamedTuple):
+    """A score and how it was computed. `str(score)` is the line that sacrebleu prints:
+
+    chrF2|nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:2.6.0 = 57.72
+    """
+
+    result: Score  # sacrebleu's, with `name` and `score`
+    signature: str  # in sacrebleu's notation
+
+    def __str__(self) -> str:
+        return self.result.format(signature=self.signature)
+
+
+def corpus_scores(
+    translations: Sequence[str],
+    references: Sequence[str],
+    metrics: Sequence[str] = ("bleu",),
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> list[CorpusScore]:
+    """sacrebleu's scores of plain, detokenised text against one reference, a score for each of `metrics`.
+
+    `metrics` are of METRICS. `tokenize` is BLEU's, as `corpus_bleu` takes it; `lowercase` lets BLEU and chrF disregard
+    case, as TER always does. Raises ValueError for another metric, and as `corpus_bleu`.
+    """
+    check_lines(translations, references)
+    found = []
+    for metric in _metrics(metrics, tokenize, lowercase):
+        result = metric.corpus_score(translations, [references])
+        found.append(CorpusScore(result, str(metric.get_signature())))
+    return found
+
+
+class Difference(NamedTuple):
+    """Baseline and system by one metric."""
+
+    metric: str  # BLEU, chrF2 or TER
+    baseline: float
+    baseline_interval: tuple[float, float]  # mean over the resamples, half of the 95% confidence interval
+    system: float
+    system_interval: tuple[float, float]
+    p: float  # of a difference at least as large, up or down, if the two were equally good
+    signature: str
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether p is below 0.05."""
+        return self.p < SIGNIFICANT
+
+
+def paired_bootstrap(
+    baseline: Sequence[str],
+    system: Sequence[str],
+    references: Sequence[str],
+    metrics: Sequence[str] = ("bleu",),
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    seed: int = SEED,
+) -> list[Difference]:
+    """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the choice of sentences explains?
+
+    1,000 test sets are drawn from the sentences, with replacement, and both systems are scored on each. The other
+    arguments are those of `corpus_scores`. Raises ValueError as it does, for a seed below 0, and if there are not as
+    many sentences of both systems.
+    """
+    for translations in (baseline, system):
+        check_lines(translations, references)
+    if seed < 0:
+        raise ValueError(f"The seed must be at least 0. Received: {seed}.")
+    chosen = {type(metric).__name__: metric for metric in _metrics(metrics, tokenize, lowercase)}
+    with _seeded(seed):
+        test = PairedTest(
+            [("baseline", baseline), ("system", system)], chosen, [references], test_type="bs", n_samples=RESAMPLES
+        )
+        signatures, results = test()
+    found = []
+    for name, signature in signatures.items():
+        old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
+        p = 1.0 if old.score == new.score else new.p_value  # sacrebleu's is the smallest possible then
+        intervals = [(float(one.mean), float(one.ci)) for one in (old, new)]
+        found.append(
+            Difference(name, float(old.score), intervals[0], float(new.score), intervals[1], float(p), str(signature))
+        )
+    return found
+
+
+def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
+    made = {
+        "bleu": lambda: bleu_metric(tokenize, lowercase),
+        "chrf": lambda: CHRF(lowercase=lowercase),
+        "ter": TER,
+    }
+    for name in names:
+        if name not in METRICS:
+            raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
+    return [made[name]() for name in dict.fromkeys(names)]
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Lets sacrebleu draw with this seed."""
+    before = os.environ.get(_SEED_VARIABLE)
+    os.environ[_SEED_VARIABLE] = str(seed)
+    try:
+        yield
+    finally:
+        del os.environ[_SEED_VARIABLE]
+        if before is not None:
+            os.environ[_SEED_VARIABLE] = before
