@@ -5,8 +5,8 @@
 
     attention = t2tlite.load("RUN").attention("A man rides a bicycle.")
     attention  # as the last line of a notebook's cell: the page itself
-    visualise.write_page(attention, "attention.html")
-    visualise.save_picture(visualise.heat_maps(attention, kinds=["cross"], layers=[5]), "cross.png")
+    attention.save("attention.html")  # the page in a file, or a picture: .png or .svg
+    attention.save("cross.png", kinds=["cross"], layers=[5])
     visualise.save_picture(visualise.word_lines(attention, "bicycle", kinds=["encoder"]), "bicycle.svg")
 
 Layers and heads count from 1. Pictures need matplotlib: pip install 't2tlite[plots]'.

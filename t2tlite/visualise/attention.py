@@ -15,8 +15,11 @@ import dataclasses
 import hashlib
 import html
 import re
+import textwrap
 import unicodedata
+import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -42,7 +45,8 @@ class Attention:
     """The attention weights of every head of every layer for one sentence pair.
 
     Each array has its queries along the second axis and its keys along the third; each row sums to 1. A notebook
-    shows it as the page of attention_page.py. Raises ValueError if an array's shape does not fit the pieces.
+    shows it as the page of attention_page.py, which `save` writes. Raises ValueError if an array's shape does not fit
+    the pieces.
     """
 
     source_pieces: list[str]  # S, EOS last
@@ -52,6 +56,8 @@ class Attention:
     cross: list[np.ndarray]  # for each decoder layer float32 [H, T, S]
     source: str = ""  # the sentence as text, for headings
     target: str = ""  # its translation as text
+    run: str = ""  # the run directory of the model
+    step: int | None = None  # its checkpoint's
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -75,6 +81,36 @@ class Attention:
         """The pieces of the columns; in the decoder what each position read, <start> first."""
         return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
 
+    def save(
+        self, path: str | Path, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+    ) -> None:
+        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or .svg; needs matplotlib).
+
+        Kinds, layers and heads are as in `page` and `heat_maps`. Raises ValueError for another ending and as they do,
+        and OSError if the file cannot be written. Warns if a picture lacks characters that no font here has.
+        """
+        from t2tlite.visualise import attention_page, attention_pictures  # which import this module
+
+        if Path(path).suffix.lower() == ".html":
+            attention_page.write_page(self, path, kinds=kinds, layers=layers, heads=heads)
+            return
+        attention_pictures.picture_ending(path)
+        missing = attention_pictures.save_picture(attention_pictures.heat_maps(self, kinds, layers, heads), path)
+        if missing:
+            warnings.warn(f"No font here has {missing[:40]}. An .svg or .html can show these characters.", stacklevel=2)
+
+    @property
+    def origin(self) -> str:
+        """The run and the step, as headings name them; empty if they are not known."""
+        return ", ".join(filter(None, (self.run, "" if self.step is None else f"step {self.step:,}")))
+
+    def __repr__(self) -> str:
+        sides = ((self.source, self.source_pieces), (self.target, self.target_pieces))
+        source, target = (f"{textwrap.shorten(text, 40)!r} ({len(pieces)} tokens)" for text, pieces in sides)
+        heads = len(self.cross[0]) if self.cross else 0
+        layers = f"{len(self.encoder)} encoder and {len(self.decoder)} decoder layers"
+        return f"<Attention: {source} to {target}, {layers}, {heads} heads>"
+
     def file_name(self, word: str | None = None) -> str:
         """The first words of the source and a digest: a file name for each sentence pair and word, without ending."""
         digest = hashlib.sha256(repr((self.source, self.target, word)).encode("utf-8")).hexdigest()[:6]
@@ -85,7 +121,8 @@ class Attention:
         from t2tlite.visualise.attention_page import page
 
         content = html.escape(page(self))  # in a frame, so that its style and the notebook's stay apart
-        return f'<iframe srcdoc="{content}" sandbox="allow-scripts" style="width:100%;height:760px;border:0"></iframe>'
+        frame = 'sandbox="allow-scripts allow-downloads" style="width:100%;height:820px;border:0" title="Attention"'
+        return f'<iframe srcdoc="{content}" {frame}></iframe>'
 
 
 class Layer(NamedTuple):
@@ -146,7 +183,7 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
     of words, so that `cat` is not found in `concatenate cat`. A single piece can be given as it is, such as `</s>`.
     Raises ValueError if the sentence does not hold it.
     """
-    texts = [_piece_bytes(piece) for piece in pieces]
+    texts = [piece_bytes(piece) for piece in pieces]
     owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
     sentence = b"".join(texts).decode("utf-8", "surrogateescape")
     escaped = re.escape(word.strip())
@@ -178,7 +215,7 @@ def kinds_with(attention: Attention, word: str) -> list[str]:
     return found
 
 
-def _piece_bytes(piece: str) -> bytes:
+def piece_bytes(piece: str) -> bytes:
     """The text of a piece in UTF-8; empty for a special piece such as `</s>`."""
     if found := BYTE_PIECE.fullmatch(piece):
         return bytes([int(found[1], 16)])

@@ -16,6 +16,7 @@ from t2tlite.files.atomic_file import write_text
 from t2tlite.visualise.attention import KINDS, NOTES, TITLES, Attention, check_kinds, default_layer, printable, select
 
 MAX_WEIGHTS = 20_000_000  # in one page: 53 MB, about what a browser opens without trouble
+SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
 SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
@@ -24,8 +25,9 @@ def page(
 ) -> str:
     """A page on which kind, layer and heads can be chosen, and the weights of one word seen by pointing at it.
 
-    It opens with the first of the kinds, and with the last layer but one. Layers and heads count from 1, by default
-    all. Raises ValueError as `select` does, or if there are more weights than a browser can take.
+    It opens with cross-attention, or the first of the kinds if that is not among them, in the last layer but one, and
+    without </s>, which a switch shows. Layers and heads count from 1, by default all. Raises ValueError as `select`
+    does, or if there are more weights than a browser can take.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
@@ -35,15 +37,21 @@ def page(
             f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose fewer kinds, layers or heads, or a "
             "shorter sentence."
         )
-    data = {"source": printable(attention.source), "target": printable(attention.target), "kinds": shown}
-    template = importlib.resources.files("t2tlite.visualise").joinpath("attention.html").read_text(encoding="utf-8")
-    # JSON in ASCII, without `<`: nothing in a sentence can end the script element.
+    texts = {name: printable(getattr(attention, name)) for name in ("source", "target")}
+    data = {**texts, "run": printable(attention.origin), "name": attention.file_name(), "kinds": shown}
+    template = _resource("attention.html").replace("STYLE_GOES_HERE", _resource("attention.css"))
+    template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
+    # JSON in ASCII, without `<`: nothing in a sentence can end the script element. Last, since it holds any text.
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
 
 
 def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
     """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
     write_text(Path(path), page(attention, **chosen))
+
+
+def _resource(name: str) -> str:
+    return importlib.resources.files("t2tlite.visualise").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:

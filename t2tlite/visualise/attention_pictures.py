@@ -133,7 +133,7 @@ def picture_ending(path: str | Path) -> str:
     """`png` or `svg`; raises ValueError if the file's name has another ending."""
     ending = Path(path).suffix.lower().removeprefix(".")
     if ending not in ("png", "svg"):
-        raise ValueError(f"A picture's file name must end in .png or .svg. Received: {path}.")
+        raise ValueError(f"A picture's file name must end in .png or .svg (a page's in .html). Received: {path}.")
     return ending
 
 
