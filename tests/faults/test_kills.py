@@ -1,0 +1,156 @@
+"""A run that is killed again and again, from making its data to decoding, ends as one that is never interrupted.
+
+T2TLITE_KILLS is the number of kills, by default a few; `make test-faults` makes many. T2TLITE_KILLS_SEED draws others.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lives import PHASES, Life
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_run import PACKAGE, SMALL, tensors
+
+KILLS = int(os.environ.get("T2TLITE_KILLS", "6"))
+SEED = int(os.environ.get("T2TLITE_KILLS_SEED", "1"))
+EVERY = 3  # steps between evaluations
+PROBLEM = ["--t2t_usr_dir=package", "--problem=twenty_words", "--data_dir=data"]
+TRAINING = [
+    *PROBLEM,
+    "--output_dir=run",
+    "--hparams_set=twenty_words_tiny",
+    f"--hparams={SMALL},batch_size=256,accumulate_steps=2",  # with dropout
+    f"--train_steps={EVERY * max(4, KILLS // 2)}",
+    f"--local_eval_frequency={EVERY}",
+    "--keep_checkpoint_max=4",
+    "--save_checkpoints_secs=1000000",  # at evaluations only, so that the same ones remain
+]
+DECODING = [
+    "--output_dir=run",
+    "--checkpoint_path=run/averaged",
+    "--decode_from_file=in.txt",
+    "--decode_to_file=out.txt",
+    "--decode_hparams=beam_size=2,extra_length=2,batch_size=32",
+]
+STAGES = {  # command -> its flags, and its share of the kills
+    "t2t_datagen": ([*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
+    "t2t_trainer": (TRAINING, 0.6),
+    "t2t_avg_checkpoints": (["--output_dir=run", "--n=3"], 0.1),
+    "t2t_decoder": (DECODING, 0.15),
+}
+
+
+class Lives:
+    """Runs commands in a folder, each in a process of its own."""
+
+    def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
+        self.server, self.work, self.output, self.events = (
+            server,
+            *(folder / name for name in ("work", "out", "events")),
+        )
+
+    def begin(self) -> None:
+        """Makes an empty folder of work: always the same path, which some files of a run record."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        (self.work / "package").mkdir(parents=True)
+        (self.work / "package" / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+        words, draw = re.findall(r'"([a-z]+)": "[a-z]+"', PACKAGE), random.Random(3)
+        lines = [" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(300)]
+        (self.work / "in.txt").write_text("".join(f"{line}\n" for line in lines))
+
+    def live(self, command: str, *moment: object) -> tuple[bool, str, Any]:
+        """Runs a command to its end or its kill. Returns whether it was killed, its output and what was counted."""
+        life = Life(command, STAGES[command][0], *map(str, (self.work, self.output, self.events)), *moment)
+        print(json.dumps(life), file=self.server.stdin, flush=True)
+        status, output = int(self.server.stdout.readline()), self.output.read_text(errors="replace")
+        assert status in (0, signal.SIGKILL), f"{command} ended with status {status}: {output[-2000:]}"
+        return status == signal.SIGKILL, output, json.loads(self.events.read_text())
+
+
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
+    with subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("lives.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONWARNINGS": "ignore"},
+    ) as server:
+        yield Lives(server, tmp_path_factory.mktemp("kills"))
+        server.stdin.close()
+
+
+def contents(work: Path) -> dict[str, object]:
+    """What must be the same, by name: everything but times and TensorFlow's count of savings."""
+    found: dict[str, object] = {}
+    for path in sorted(path for path in work.rglob("*") if path.is_file() and "package" not in path.parts):
+        name = str(path.relative_to(work))
+        if path.name.startswith("events."):  # a metric of dev that was written twice counts once, as TensorBoard shows
+            accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0}).Reload()
+            for tag in accumulator.Tags()["tensors"]:
+                if tag.startswith("dev/"):
+                    found |= {f"{tag} {e.step}": e.tensor_proto.tensor_content for e in accumulator.Tensors(tag)}
+        elif path.suffix == ".index":
+            found[name] = {key: np.asarray(array).tobytes() for key, array in tensors(path.with_suffix("")).items()}
+        elif path.suffix == ".json":
+            found[name] = without_times(json.loads(path.read_text()))
+        else:
+            found[name] = None if ".data-" in name else path.read_bytes()  # of a checkpoint: see its index
+    return found
+
+
+def without_times(record: object) -> object:
+    if isinstance(record, dict):
+        return {name: without_times(value) for name, value in record.items() if "seconds" not in name}
+    return [without_times(value) for value in record] if isinstance(record, list) else record
+
+
+@pytest.mark.slow
+def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
+    lives.begin()
+    events = {command: lives.live(command)[2] for command in STAGES}
+    assert set(PHASES.values()) <= {phase for counted in events.values() for phase in counted}
+    expected = contents(lives.work)
+
+    lives.begin()
+    draw, to_come, phases, resumed = random.Random(SEED), 0.0, collections.Counter(), []
+    for command, (_, share) in STAGES.items():
+        to_come += share * KILLS  # with those that came too late in the stage before
+        killed = True
+        while killed:
+            moment: tuple[object, ...] = ()
+            if to_come >= 1:
+                phase, count = draw.choice(list(events[command].items()))
+                moment = phase, draw.randint(1, max(1, count * 3 // KILLS)), draw.choice((0, draw.uniform(0, 0.01)))
+            killed, output, counted = lives.live(command, *moment)
+            resumed += [int(step.replace(",", "")) for step in re.findall(r"resuming from step ([\d,]+)", output)]
+            if killed:
+                to_come -= 1
+                phases[counted] += 1
+                with capsys.disabled():  # as it takes minutes
+                    print(f"\n{phases.total()}: {command} killed, {counted}", end="", flush=True)
+    found = contents(lives.work)
+    different = [name for name in found.keys() | expected.keys() if found.get(name, 0) != expected.get(name, 0)]
+
+    with capsys.disabled():
+        print(f"\n{phases.total()} kills:")
+        for phase, count in phases.most_common():
+            print(f"  {count:3} {phase}")
+        print(f"Training resumed {len(resumed)} times, from the steps {', '.join(map(str, sorted(set(resumed))))}.")
+        print(f"{len(different)} of {len(expected)} files and metrics differ from those of an uninterrupted run.")
+    assert not different, sorted(different)
+    assert phases

@@ -1,0 +1,92 @@
+"""What a report is made of: TensorBoard's event files, charts and blocks of a document."""
+
+from __future__ import annotations
+
+import pytest
+import tensorflow as tf
+from fuzzing import COSTLY, TEXTS, damaged_bytes, survives
+from hypothesis import given
+from hypothesis import strategies as st
+from tensorboard.compat.proto import event_pb2
+from tensorboard.util.tensor_util import make_tensor_proto
+
+from t2tlite.report import document
+from t2tlite.report.events import read_history
+from t2tlite.report.line_chart import line_chart
+
+STEPS = st.one_of(st.integers(0, 200), st.sampled_from([2**31, 2**53, 2**63 - 1, -1]))
+NUMBERS = st.one_of(st.floats(), st.floats(0, 10), st.sampled_from([1e308, -1e308, 1e-308, 5e-324, 3.4e38]))
+LINES = st.dictionaries(TEXTS, st.dictionaries(STEPS, NUMBERS), max_size=2)
+SINGLE = st.floats(width=32)
+VALUES = st.one_of(SINGLE, TEXTS, st.lists(SINGLE, max_size=3), st.integers(-9, 9), st.booleans())
+TENSORS = VALUES.map(make_tensor_proto)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An event file as training writes it."""
+    folder = tmp_path_factory.mktemp("events")
+    with tf.summary.create_file_writer(str(folder)).as_default():
+        for step in range(30):
+            tf.summary.scalar("train/loss", 9.0 - step / 10, step=step)
+        tf.summary.text("samples", ["source", "output"], step=30)
+    (path,) = folder.iterdir()
+    return path.read_bytes()
+
+
+def read(folder):
+    history = read_history(folder)
+    assert history.seconds >= 0
+    for values in history.metrics.values():
+        assert all(type(value) is float for value in values.values())
+
+
+@given(data=st.data())
+def test_damaged_event_file(whole, data, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("damaged", numbered=True)
+    (folder / "events.out.tfevents.1").write_bytes(data.draw(damaged_bytes(whole)))
+    assert survives(lambda: read(folder))
+
+
+@given(data=st.data())
+def test_event_files_whose_records_are_damaged(data, tmp_path_factory):
+    """With the right checksums."""
+    folder = tmp_path_factory.mktemp("records", numbered=True)
+    with tf.io.TFRecordWriter(str(folder / "events.out.tfevents.1")) as writer:
+        for _ in range(data.draw(st.integers(1, 4))):
+            event = event_pb2.Event(wall_time=data.draw(NUMBERS), step=data.draw(STEPS))
+            value = event.summary.value.add(tag=data.draw(TEXTS), tensor=data.draw(TENSORS))
+            value.metadata.plugin_data.plugin_name = data.draw(st.sampled_from(["scalars", "text"]))
+            record = event.SerializeToString()
+            writer.write(data.draw(damaged_bytes(record)) if data.draw(st.booleans()) else record)
+    assert survives(lambda: read(folder))
+
+
+@COSTLY
+@given(
+    title=TEXTS,
+    unit=TEXTS,
+    lines=st.dictionaries(TEXTS, st.dictionaries(STEPS, NUMBERS), max_size=2),
+    log=st.booleans(),
+)
+def test_any_chart(title, unit, lines, log):
+    assert survives(lambda: line_chart(title, unit, lines, log))
+
+
+@given(texts=st.lists(TEXTS, min_size=1, max_size=4), code=st.booleans())
+def test_any_text_in_a_document(texts, code):
+    shown = [document.Code(text) for text in texts] if code else texts
+
+    def use() -> None:
+        blocks = [
+            document.heading(texts[0], 1),
+            document.paragraph(*shown),
+            document.numbered(texts),
+            document.listing(texts[0]),
+            document.table(shown, [shown, shown], texts[0]),
+            document.folded(texts[0], document.paragraph(*shown)),
+        ]
+        assert "<script" not in document.to_html(texts[0], blocks)
+        document.to_markdown(blocks).encode()
+
+    assert survives(use)

@@ -1,0 +1,235 @@
+"""Every file of runs and data, damaged, and each command that reads it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import shutil
+from pathlib import Path
+
+import pytest
+from fuzzing import COSTLY, LINES, damaged_bytes, damaged_json, run_command, survives
+from hypothesis import given
+from hypothesis import strategies as st
+from refused_import import given as import_flags
+from refused_import import write_theirs
+
+from t2tlite.bin import (
+    flags,
+    t2t_attention,
+    t2t_avg_checkpoints,
+    t2t_datagen,
+    t2t_decoder,
+    t2t_import,
+    t2t_report,
+    t2t_table3,
+    t2t_trainer,
+)
+from t2tlite.data import encode_shards
+from t2tlite.decoding.translator import Translator
+from t2tlite.files.records import write_record
+from t2tlite.runs import decode as runs_decode
+from t2tlite.runs.load import load
+from t2tlite.runs.run_folder import RunFolder
+from t2tlite.table3.table import Result
+from t2tlite.training import run_cost
+
+# In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3), theirs/ (tensor2tensor's run) and
+# before/ (its import). PACKAGE stands for the user's package.
+NEW = "--problem=twenty_words --data_dir=data --t2t_usr_dir=PACKAGE"
+THEIRS = "--t2t_checkpoint=theirs --t2t_vocab=vocab.subwords"
+FLAGS = {
+    "report": (t2t_report.main, "--output_dir=run --data_dir=data --t2t_usr_dir=PACKAGE"),
+    "decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt"),
+    "resumed decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt"),
+    "split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data"),
+    "score": (t2t_decoder.main, "--output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt"),
+    "attention": (t2t_attention.main, "--output_dir=run --source=red+cat --html=out.html"),
+    "average": (t2t_avg_checkpoints.main, "--output_dir=run --n=1"),
+    "train": (t2t_trainer.main, f"{NEW} --hparams_set=twenty_words_tiny --output_dir=run"),
+    "warm start": (t2t_trainer.main, f"{NEW} --warm_start_from=run --output_dir=run2 --train_steps=1"),
+    "datagen": (t2t_datagen.main, f"{NEW} --num_processes=1"),
+    "resumed datagen": (t2t_datagen.main, f"{NEW} --data_dir=unfinished --num_processes=1 --train_size=40"),
+    "table3": (t2t_table3.main, f"{NEW} --hparams_set=twenty_words_tiny --output_dir=sweep --rows=base"),
+    "import": (t2t_import.main, f"{THEIRS} --output_dir=imported"),
+    "import again": (t2t_import.main, f"{THEIRS} --output_dir=before"),
+}
+
+# File -> the commands that read it. A new kind of record is a new line here.
+JSON_FILES = {
+    "run/hparams.json": ["report", "decode", "average", "attention", "train", "warm start"],
+    "run/manifest.json": ["report", "decode", "split", "average", "attention", "score", "train", "warm start"],
+    "run/environment.json": ["report"],
+    "run/training.json": ["train"],
+    "run/evaluations.json": ["train"],
+    "run/cost.json": ["report", "train"],
+    "run/best/best.json": ["report", "train"],
+    "run/decodes/test.120.json": ["report"],
+    "resumed.txt.part.json": ["resumed decode"],
+    "data/twenty_words/manifest.json": ["split", "report", "train", "datagen", "table3"],
+    "unfinished/twenty_words/unfinished.json": ["resumed datagen"],
+    "sweep/base/result.json": ["table3"],
+    "theirs/hparams.json": ["import"],
+    "before/manifest.json": ["import again"],
+    "before/hparams.json": ["import again"],
+}
+OTHER_FILES = {
+    "resumed.txt.part": ["resumed decode"],
+    "run/flags.txt": ["report"],
+    "run/decodes/test.120.txt": ["report"],
+    "run/model.ckpt-120.index": ["report", "decode", "train"],
+    "run/model.ckpt-120.data-00000-of-00001": ["decode"],
+    "run/vocab.model": ["decode", "train"],
+    "data/twenty_words/test-00000.arrow": ["split", "report"],
+    "theirs/model.ckpt-7.index": ["import"],
+    "vocab.subwords": ["import"],
+}
+QUICK = {
+    ("resumed.txt.part.json", "resumed decode"),
+    ("run/manifest.json", "report"),
+    ("run/decodes/test.120.json", "report"),
+    ("sweep/base/result.json", "table3"),
+}
+
+
+def cases(files: dict[str, list[str]]) -> list:
+    """(file, command) for each; `make test` leaves most of them out, since the commands take long."""
+    pairs = [(file, command) for file, commands in files.items() for command in commands]
+    return [pytest.param(*p, marks=() if p in QUICK else pytest.mark.slow, id=f"{p[1]}-{p[0]}") for p in pairs]
+
+
+@pytest.fixture(scope="module")
+def template(made, tmp_path_factory):
+    """A folder of everything that the commands above read, whole."""
+    folder = tmp_path_factory.mktemp("template")
+    shutil.copytree(
+        made.run, folder / "run", ignore=shutil.ignore_patterns("events.*", "model.ckpt-?0.*", "best", "decodes")
+    )
+    (folder / "run" / "best").mkdir()
+    shutil.copy(made.run / "best" / "best.json", folder / "run" / "best")
+    shutil.copytree(made.data, folder / "data")
+    (folder / "in.txt").write_text("red cat sees dog\n")
+    (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
+    theirs = write_theirs(folder)
+    assert quietly(t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")) == 0
+    assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
+    run = RunFolder(folder / "run")
+    manifest = run.manifest()
+    what = ("base", manifest.problem, manifest.vocabulary_sha256, run.hparams())
+    result = Result(*what, 1, 120, 1, 2.5, 0.9, 0.8, 30.1, "signature", 9, 3.5, 1e9)
+    (folder / "sweep" / "base").mkdir(parents=True)
+    write_record(folder / "sweep" / "base" / "result.json", result)
+    interrupt_datagen(made, folder)
+    interrupt_decoder(folder)
+    return folder
+
+
+def interrupt_datagen(made, folder: Path) -> None:
+    """`folder`/unfinished: data whose making was interrupted."""
+
+    def stop(*_: object) -> None:
+        raise OSError("stopped")
+
+    main, text = FLAGS["resumed datagen"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(encode_shards, "encode_all", stop)
+        patch.chdir(folder)
+        assert quietly(main, text.replace("PACKAGE", str(made.package)).split()) == 1
+
+
+def interrupt_decoder(folder: Path) -> None:
+    """`folder`/resumed.txt.part: the output of the first two lines of lines.txt."""
+    (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
+    decode = Translator.decode
+
+    def stop(self: Translator, sentences: list[str], *rest: object) -> list:
+        if sentences == ["fish likes mouse"]:
+            raise OSError("stopped")
+        return decode(self, sentences, *rest)
+
+    main, text = FLAGS["resumed decode"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs_decode, "WINDOW", 2)
+        patch.setattr(Translator, "decode", stop)
+        patch.chdir(folder)
+        assert quietly(main, text.split()) == 1
+    assert (folder / "resumed.txt.part.json").exists()
+
+
+def quietly(main: flags.Command, argv: list[str]) -> int:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        return main(argv)
+
+
+@pytest.fixture
+def case(made, template, tmp_path):
+    """case(file, content, command): the command in a copy of the template in which the file has that content."""
+    folders = itertools.count()
+
+    def run(file: str, content: bytes, command: str) -> bool:
+        folder = Path(shutil.copytree(template, tmp_path / str(next(folders))))
+        (folder / file).write_bytes(content)
+        main, text = FLAGS[command]
+        words = [word.replace("+", " ").replace("PACKAGE", str(made.package)) for word in text.split()]
+        with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
+            patch.setattr(run_cost, "PROBE_SECONDS", 0.0)
+            patch.chdir(folder)
+            with contextlib.redirect_stderr(out):
+                succeeded = run_command(main, *words)
+        shutil.rmtree(folder)
+        return succeeded
+
+    return run
+
+
+@pytest.mark.slow
+def test_the_commands_succeed_with_whole_files(template, case):
+    for file, commands in {**JSON_FILES, **OTHER_FILES}.items():
+        for command in commands[:1]:
+            assert case(file, (template / file).read_bytes(), command), (file, command)
+
+
+def test_every_record_is_fuzzed(template):
+    found = {str(path.relative_to(template)) for path in template.rglob("*.json")}
+    assert found - {"before/environment.json"} <= set(JSON_FILES)
+
+
+@pytest.mark.parametrize(("file", "command"), cases(JSON_FILES))
+@COSTLY
+@given(data=st.data())
+def test_damaged_json(template, case, file, command, data):
+    content = data.draw(damaged_json((template / file).read_bytes()))
+    succeeded = case(file, content, command)
+    # the report shows what it can, and says what is damaged; the decoder starts anew
+    assert succeeded or command not in ("report", "resumed decode")
+
+
+@pytest.mark.parametrize(("file", "command"), cases(OTHER_FILES))
+@COSTLY
+@given(data=st.data())
+def test_damaged_files(template, case, file, command, data):
+    succeeded = case(file, data.draw(damaged_bytes((template / file).read_bytes())), command)
+    assert succeeded or command != "report"
+
+
+@pytest.fixture(scope="module")
+def model(made):
+    return load(made.run)
+
+
+@COSTLY
+@given(sentences=st.lists(LINES, max_size=3), beam_size=st.integers(1, 3))
+def test_any_sentences_decoded(model, sentences, beam_size):
+    def use() -> None:
+        options = model.options(beam_size=beam_size, return_beams=beam_size, extra_length=3)
+        n_best = model.decode(sentences, options)
+        assert len(n_best) == len(sentences)
+        for outputs in n_best:
+            assert 1 <= len(outputs) <= beam_size
+            assert not any("\n" in output.text for output in outputs)
+        model.score(sentences, sentences[::-1])
+        for sentence in sentences:
+            model.attention(sentence, sentence)
+
+    survives(use)

@@ -1,0 +1,115 @@
+"""Trees: read, cleaned, linearised, restored from any sequence, drawn and scored."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from fuzzing import LINES, TEXTS, damaged_bytes, run_command, survives
+from hypothesis import given
+from hypothesis import strategies as st
+
+from t2tlite.bin import t2t_evalb
+from t2tlite.report.tree_drawing import tree_svg
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import Hypothesis
+from t2tlite.trees.evalb import score_sentence
+from t2tlite.trees.evalb_parameters import KEYWORDS, read_parameters
+from t2tlite.trees.linearise import LINEARISATIONS
+from t2tlite.trees.tree import TAG, Tree, clean_tree, format_tree, parse_tree, read_trees, split_words
+
+LABELS = "TOP S NP NP-SBJ-1 NP=2 ADVP|PRT -NONE- -LRB- , `` . XX - = /S S1".split()
+PIECES = ["(", ")", " ", "\n", "((", "))", "(TOP ", "*x*", "\0", "\\/", *LABELS]
+WORD = st.sampled_from(["a", "0", ",", "*T*-1", "'"])
+TREES = st.recursive(
+    st.builds(lambda tag, word: Tree(tag, (word,)), st.sampled_from(LABELS), WORD),
+    lambda trees: st.builds(Tree, st.sampled_from(LABELS), st.lists(trees, min_size=1, max_size=4).map(tuple)),
+    max_leaves=12,
+)
+BRACKETED = st.one_of(
+    st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=30).map("".join),
+    TREES.map(format_tree),
+    st.tuples(TREES.map(format_tree), st.integers(0, 60), st.sampled_from(PIECES)).map(
+        lambda parts: parts[0][: parts[1]] + parts[2] + parts[0][parts[1] :]
+    ),
+)
+WORDS = st.lists(
+    st.one_of(st.sampled_from(["a", "the", ",", ".", "''", "(", ")", "-LRB-", "--"]), LINES), max_size=8
+).map(lambda words: " ".join(words).split())
+FORMS = sorted(LINEARISATIONS)
+
+
+@given(text=BRACKETED)
+def test_any_text_as_a_tree(text):
+    read = []
+    if survives(lambda: read.append(parse_tree(text))):
+        assert parse_tree(format_tree(read[0])) == read[0]
+        tree_svg(read[0])
+        if cleaned := clean_tree(read[0]):
+            assert clean_tree(cleaned) == cleaned
+
+
+@given(content=damaged_bytes("(TOP (S (NP (DT Thé)\n(NN cat)) (. .)))\n( (X y))\n".encode()), packed=st.booleans())
+def test_a_damaged_file_of_trees(content, packed, tmp_path):
+    path = tmp_path / ("damaged.trees.gz" if packed else "damaged.trees")
+    path.write_bytes(content)
+    survives(lambda: list(read_trees(path)))
+
+
+@given(data=st.data())
+def test_a_damaged_gzip_file_of_trees(data, tmp_path):
+    path = tmp_path / "packed.trees.gz"
+    path.write_bytes(data.draw(damaged_bytes(gzip.compress(b"(TOP (S (NN cat)))\n" * 20, mtime=0))))
+    survives(lambda: list(read_trees(path)))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(tree=TREES)
+def test_linearised_and_read_again(form, tree):
+    cleaned = clean_tree(tree)
+    if cleaned is not None:
+        written = LINEARISATIONS[form].write(cleaned)
+        restored = LINEARISATIONS[form].read(written, cleaned.words(), fit_tags=False)
+        assert [node.label for kind, node in restored.tree.walk() if kind != TAG][:1] == ["TOP"]
+        if form == "tags":
+            assert restored.tree == cleaned
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(sequence=st.one_of(BRACKETED, TEXTS), sentence=st.one_of(LINES, WORDS.map(" ".join)))
+def test_any_sequence_becomes_a_tree_over_the_words(form, sequence, sentence):
+    task = ParsingTask(LINEARISATIONS[form])
+    source = task.source(sentence)
+    (output,) = task.choose(source, [Hypothesis(sequence, -1.0, -1.0)], 1)
+    assert output.tree is None or output.tree.words() == split_words(source)
+    if source:
+        assert parse_tree(output.text) == output.tree
+        task.score([source], [sequence], [sequence])
+
+
+@given(gold=TREES, predicted=TREES)
+def test_any_trees_scored(gold, predicted):
+    score = score_sentence(gold, predicted)
+    assert score.matched <= min(score.gold, score.predicted)
+    same = score_sentence(gold, gold)
+    assert same.matched == same.gold
+
+
+@given(gold=st.lists(BRACKETED, max_size=3), predicted=st.lists(BRACKETED, max_size=3))
+def test_t2t_evalb(gold, predicted, tmp_path):
+    for name, lines in (("gold", gold), ("predicted", predicted)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
+    run_command(t2t_evalb.main, f"--gold={tmp_path}/gold", f"--predicted={tmp_path}/predicted", "--sentences")
+
+
+@given(
+    lines=st.lists(
+        st.tuples(
+            st.sampled_from([*KEYWORDS, "#", ""]), TEXTS, st.sampled_from(["", " 1", " a b", " ٣", " " + "9" * 5000])
+        )
+    )
+)
+def test_parameters_of_evalb(lines, tmp_path):
+    path = tmp_path / "fuzz.prm"
+    path.write_text("".join(f"{''.join(line)}\n" for line in lines), encoding="utf-8", errors="replace")
+    survives(lambda: read_parameters(path))
