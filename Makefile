@@ -11,7 +11,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
 # Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help demo bench test test-all check lint types wheel wheel-test hooks install clean
+.PHONY: help demo bench test test-all test-faults check lint types wheel wheel-test hooks install clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,7 @@ demo: install  ## train a small English-German model on generated sentences, the
 	$(BIN)/t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny \
 	  --data_dir=$(DEMO)/data --output_dir=$(DEMO)/grammar_ende
 	$(BIN)/t2t-decoder --output_dir=$(DEMO)/grammar_ende --split=test
+	@echo "To translate with it in your browser: $(BIN)/t2t-serve --output_dir=$(DEMO)/grammar_ende"
 
 # PEERS=FOLDER: virtual environments with other projects' programs, to compare with; see docs/performance.md.
 bench: install  ## measure speed and memory on this machine; PEERS=FOLDER of other programs' environments adds those
@@ -30,6 +31,11 @@ test: install  ## run the tests that a commit must pass, in at most five minutes
 
 test-all: install  ## run every test, with the slow ones and the larger cases in ../shared, as CI does
 	$(PYTEST)
+
+# KILLS=N: how often the run is killed. FUZZ=N: examples of each fuzz test.
+test-faults: install  ## kill one run at random moments and compare its results; fuzz everything that reads files
+	T2TLITE_KILLS=$(or $(KILLS),60) T2TLITE_FUZZ_EXAMPLES=$(or $(FUZZ),2000) \
+	  $(BIN)/python -m pytest -q -s tests/faults tests/fuzz
 
 check: lint types test  ## everything a commit must pass: ruff, mypy, import direction, tests
 
@@ -65,6 +71,8 @@ install: $(VENV)/.project  ## make .venv with the exact tested versions, and thi
 
 # A new lock means a new environment, so that nothing of the old one is left in it.
 $(VENV)/.locked: requirements.txt requirements-dev.txt
+	@if [ -L $(VENV) ]; then echo "$(VENV) must be a folder of this checkout alone, since it is emptied before it is" \
+	  "made anew. Received: a link to $$(readlink $(VENV)). Remove the link." >&2; exit 1; fi
 	@for python in $(PYTHONS); do \
 	  if $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then \
 	    echo "Making .venv with $$($$python --version)."; exec $$python -m venv --clear $(VENV); \

@@ -14,7 +14,12 @@ for folder in ("problems", "hparams", "bin"):
     packages += [f"t2tlite.{folder}.{name}" for name in find_packages(folder)]
 
 package_data = {
-    "t2tlite": ["py.typed", "report/*.html", "visualise/*.html"],
+    "t2tlite": [
+        "py.typed",
+        "report/*.html",
+        "serving/*.html",
+        *(f"visualise/*.{ending}" for ending in ("html", "css", "js")),
+    ],
     "t2tlite.problems.grammar": ["*.txt"],
 }
 setup(packages=packages, package_dir=package_dir, package_data=package_data)

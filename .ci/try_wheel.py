@@ -20,8 +20,9 @@ def main() -> None:
     t2tlite = importlib.import_module("t2tlite")
     if Path(sys.prefix) not in Path(t2tlite.__file__ or "").parents:
         sys.exit(f"t2tlite must come from the wheel. It comes from {t2tlite.__file__}.")
-    if not Path(t2tlite.__path__[0], "py.typed").is_file():
-        sys.exit("The wheel lacks t2tlite/py.typed.")
+    for file in ("py.typed", "serving/page.html", "serving/docs.html"):
+        if not Path(t2tlite.__path__[0], file).is_file():
+            sys.exit(f"The wheel lacks t2tlite/{file}.")
 
     commands = [entry.name for entry in distribution.entry_points if entry.group == "console_scripts"]
     for command in sorted(commands):

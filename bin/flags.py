@@ -25,13 +25,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from absl import flags as absl_flags
 
 from t2tlite import registry
-from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, LOOP, PROBLEM_OPTIONS, RUNS_DIR, Flag, problem_flags
+from t2tlite.bin.definitions import (
+    DATA_DIR,
+    DEFINITIONS,
+    LOOP,
+    PROBLEM_OPTIONS,
+    RUNS,
+    RUNS_DIR,
+    TEXT_FLAGS,
+    Flag,
+    problem_flags,
+)
+from t2tlite.bin.show_hparams import show_hparams
+from t2tlite.bin.user_package import import_user_package
 from t2tlite.quiet import quiet_stderr
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.generate import Generated
+    from t2tlite.data.pipeline import Pipeline
+    from t2tlite.decoding.translator import Translator
     from t2tlite.runs.run_folder import RunFolder
 
 DEFINE = {
@@ -40,7 +54,11 @@ DEFINE = {
     float: absl_flags.DEFINE_float,
     bool: absl_flags.DEFINE_boolean,
     list: absl_flags.DEFINE_list,
+    tuple: absl_flags.DEFINE_multi_string,
 }
+
+
+FLAGFILE_HELP = "File with a flag on each line, as RUN/flags.txt is; a flag given after it counts instead."
 
 
 class Args(SimpleNamespace):
@@ -80,8 +98,14 @@ class Command(NamedTuple):
                 importlib.import_module("t2tlite.hparams")
                 print(registry.registry_help(), flush=True)
                 return 0
+            if "show_hparams" in self.names and args.show_hparams:
+                importlib.import_module("t2tlite.hparams")
+                print(show_hparams(args.show_hparams, args.hparams), flush=True)
+                return 0
             if "verbosity" in self.names:
-                import_tensorflow(args.verbosity)
+                set_verbosity(args.verbosity)
+                if getattr(args, "engine", "tensorflow") == "tensorflow":  # another does without, which saves seconds
+                    import_tensorflow(args.verbosity)
             self.run(args)
         except absl_flags.Error as error:
             message = str(error).replace(" ?", "?")
@@ -89,7 +113,7 @@ class Command(NamedTuple):
         except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
-        except (ValueError, OSError, ArithmeticError, CommandError) as error:
+        except (ValueError, OSError, ArithmeticError, MemoryError, CommandError) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
             return _fail(program, str(error))
@@ -108,20 +132,27 @@ def definitions(names: Sequence[str]) -> dict[str, Flag]:
     options = {option: flag for option, flag in problem_flags().items() if option not in names}
     found: dict[str, Flag] = {}
     for name in names:
-        found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
+        if name == RUNS:
+            found["output_dir"] = DEFINITIONS[name]
+        else:
+            found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
     return found
 
 
 def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
-    """Flag values by name; raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`."""
+    """Flag values by name, in which `~` at the start of a path is the home folder.
+
+    Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
+    """
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)
-    rest = values(["t2tlite", *argv])[1:]
+    rest = _read(values, argv)
     if rest:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
     found = {name: getattr(values, name) for name in known}
-    options = {name: found.pop(name) for name in known if name not in names}
+    found |= {name: _expand(value) for name, value in found.items() if name not in TEXT_FLAGS}
+    options = {name: found.pop(name) for name in known if name not in names} if PROBLEM_OPTIONS in names else {}
     given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
     return Args(**found, options=given)
 
@@ -132,15 +163,18 @@ def help_text(doc: str | None, names: Sequence[str]) -> str:
     for name, (text, kind, default) in definitions(names).items():
         lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
         suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
-        lines += [f"      {line}" for line in textwrap.wrap(text + suffix, 94, break_on_hyphens=False)]
+        for part in (text + suffix).split("\n"):
+            lines += [f"      {line}" for line in textwrap.wrap(part, 94, break_on_hyphens=False)]
+    lines += ["  --flagfile", f"      {FLAGFILE_HELP}"]
     return "\n".join(lines)
 
 
-def require(args: Args, *names: str) -> None:
+def require(args: Args, *names: str, example: str = "") -> None:
     """Raises CommandError naming those of the flags that were not given."""
     missing = [f"--{name}" for name in names if getattr(args, name) in (None, "", [])]
     if missing:
-        raise CommandError(f"{' and '.join(missing)} must be given. --help says what for.")
+        shown = f" Example: {example}." if example else ""
+        raise CommandError(f"{' and '.join(missing)} must be given. --help says what for.{shown}")
 
 
 # what flag values stand for
@@ -161,17 +195,40 @@ def run_folder(args: Args) -> RunFolder:
 
 def data_dir(args: Args) -> Path:
     """The folder that --data_dir names, or by default `data`."""
-    return Path(args.data_dir or DATA_DIR).expanduser()
+    return Path(args.data_dir or DATA_DIR)
 
 
-def make_data(args: Args) -> Generated:
+def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
     from t2tlite.data.generate import generate
 
-    require(args, "problem")
+    require(args, "problem", example="t2t-datagen --problem=grammar_ende; --registry_help lists the problems")
     problem = registry.problem(args.problem, **args.options)
-    tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir).expanduser()
-    return generate(problem, data_dir(args), tmp_dir, args.num_processes)
+    tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
+    return generate(problem, data_dir(args), tmp_dir, args.num_processes, pipeline)
+
+
+def pipeline(args: Args) -> Pipeline | None:
+    """The pipeline of --beam_runner and --beam_options, or None; raises CommandError for options without a runner."""
+    from t2tlite.data.pipeline import Pipeline
+
+    if args.beam_options and not args.beam_runner:
+        raise CommandError(f"--beam_options go with --beam_runner. Received: {args.beam_options} alone.")
+    return Pipeline(args.beam_runner, args.beam_options) if args.beam_runner else None
+
+
+def load_run(
+    folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
+) -> Translator:
+    """Loads the model of a run; reports what a user should know of its checkpoint. Raises as t2tlite.load does."""
+    from t2tlite.runs.checkpoint_choice import remarks
+    from t2tlite.runs.engines import load_with_engine
+
+    report = functools.partial(print, file=sys.stderr)
+    model = load_with_engine(folder.path, checkpoint_path, engine, quantization, report)
+    for remark in remarks(folder, model.checkpoint):
+        report(remark)
+    return model
 
 
 def open_data(args: Args) -> Dataset:
@@ -224,34 +281,40 @@ def words(args: Args, defaults: bool = False) -> list[str]:
     return found
 
 
-def recorded(program: str, args: Args) -> str:
-    """What a run's flags.txt records: the flags that were given, or have a default, a line each."""
-    return "\n".join([program, *words(args, defaults=True)]) + "\n"
+def recorded(program: str, args: Args) -> list[str]:
+    """The command line that a run records: the flags that were given, or have a default."""
+    return [program, *words(args, defaults=True)]
 
 
-def import_tensorflow(verbosity: str) -> None:
-    """Imports TensorFlow; its start-up messages reach the terminal only at verbosity info or debug."""
+def set_verbosity(verbosity: str) -> None:
+    """Lets TensorFlow's start-up messages reach the terminal only at verbosity info or debug, when it is imported."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = levels[verbosity]
+
+
+def import_tensorflow(verbosity: str) -> None:
+    """Imports TensorFlow, after `set_verbosity`."""
     with quiet_stderr():
         import tensorflow as tf
     tf.get_logger().setLevel(verbosity.upper())
 
 
-def import_user_package(path: str | None) -> None:
-    """Imports the package in folder `path`, which registers problems and hparam sets (--t2t_usr_dir)."""
-    if path is None:
-        return
-    folder = Path(os.path.abspath(os.path.expanduser(path)))
-    if not (folder / "__init__.py").is_file():
-        raise ValueError(f"--t2t_usr_dir must be a folder with an __init__.py. Received: {path}.")
-    sys.path.insert(0, str(folder.parent))
+def _read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False) -> list[str]:
+    """Parses flags, and those of the files that --flagfile names, into `values`; returns what is not a flag."""
     try:
-        importlib.import_module(folder.name)
-    finally:
-        sys.path.pop(0)
+        return values(["t2tlite", *argv], known_only=known_only)[1:]
+    except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
+        reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
+        raise ValueError(f"--flagfile must be a text file with a flag on each line. Received: {reason}.") from error
+
+
+def _expand(value: Any) -> Any:
+    """The value with the home folder in place of `~` where it, or an entry of a list, begins with one."""
+    if isinstance(value, list):
+        return [_expand(entry) for entry in value]
+    return os.path.expanduser(value) if isinstance(value, str) else value
 
 
 def _register_problems(argv: Sequence[str]) -> None:
@@ -259,7 +322,7 @@ def _register_problems(argv: Sequence[str]) -> None:
     importlib.import_module("t2tlite.problems")
     values = absl_flags.FlagValues()
     absl_flags.DEFINE_string("t2t_usr_dir", None, "", flag_values=values)
-    values(["t2tlite", *argv], known_only=True)
+    _read(values, argv, known_only=True)
     import_user_package(values.t2t_usr_dir)
 
 

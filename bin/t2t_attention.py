@@ -37,7 +37,6 @@ from t2tlite.bin import flags
 def main(args: flags.Args) -> None:
     """Computes the weights, writes what was asked for, and prints where."""
     from t2tlite import visualise
-    from t2tlite.runs.load import load
     from t2tlite.visualise.attention import check_kinds
     from t2tlite.visualise.attention_pictures import picture_ending
 
@@ -48,7 +47,7 @@ def main(args: flags.Args) -> None:
     chosen = {"layers": _numbers("layers", args.layers), "heads": _numbers("heads", args.heads)}
     if args.picture:
         picture_ending(args.picture)
-    model = load(folder.path, args.checkpoint_path)
+    model = flags.load_run(folder, args.checkpoint_path)
     attention = model.attention(args.source, args.target)
     if args.target is None:
         print(f"translation  {attention.target}")

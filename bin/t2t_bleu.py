@@ -1,4 +1,4 @@
-"""Scores translations against a reference: BLEU as sacrebleu computes it.
+"""Scores translations against a reference: BLEU, chrF and TER as sacrebleu computes them.
 
     t2t-bleu --translation=out.de --reference=newstest2014.de
 
@@ -12,30 +12,90 @@ In order: how the score was computed (the signature: one reference, case counts,
 signature with the score; scores under different signatures cannot be compared. What tensor2tensor's t2t-bleu printed
 is --tokenize=intl here, with --lowercase for its uncased score.
 
+--metrics=bleu,chrf,ter prints a line for each: chrF counts n-grams of characters, TER the edits (fewer are better).
+
+Are two systems really different, or would other sentences have turned it around?
+
+    t2t-bleu --translation=new.de --compare=old.de --reference=newstest2014.de --metrics=bleu,chrf,ter
+
+draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap resampling), and prints for each
+metric both scores, the difference, and p: how often so large a difference comes by chance alone. Below 0.05 it is
+called significant. --seed=N draws other test sets.
+
 With --compound_split a second line gives the BLEU that Attention Is All You Need reports for English to German: on
 Moses's tokens, with hyphenated compounds split. Compare it only with that paper's scores.
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts, read_lines
 
+if TYPE_CHECKING:
+    from t2tlite.metrics.corpus_metrics import Difference
 
-@flags.command(__doc__, "translation", "reference", "tokenize", "lowercase", "compound_split")
+
+@flags.command(
+    __doc__, "translation", "reference", "metrics", "compare", "seed", "tokenize", "lowercase", "compound_split"
+)
 def main(args: flags.Args) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics import bleu
+    from t2tlite.metrics.bleu import compound_split_bleu
+    from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
 
-    flags.require(args, "translation", "reference")
-    translations, references = list(read_lines(args.translation)), list(read_lines(args.reference))
+    flags.require(args, "translation", "reference", "metrics")
+    if args.compare and args.compound_split:
+        raise flags.CommandError("--compound_split does not go with --compare. Leave one of them out.")
+    files = [file for file in (args.translation, args.compare, args.reference) if file]
+    texts = {file: list(read_lines(file)) for file in files}
     check_line_counts(
-        {args.translation: len(translations), args.reference: len(references)},
+        {file: len(lines) for file, lines in texts.items()},
         "Translate every line of the source, blank ones too, and use the reference that belongs to it.",
     )
-    print(bleu.corpus_bleu(translations, references, tokenize=args.tokenize, lowercase=args.lowercase))
+    translations, references = texts[args.translation], texts[args.reference]
+    how = args.metrics, args.tokenize, args.lowercase
+    if args.compare:
+        differences = paired_bootstrap(texts[args.compare], translations, references, *how, seed=args.seed)
+        print(_comparison(args.compare, args.translation, differences))
+        return
+    for score in corpus_scores(translations, references, *how):
+        print(score)
     if args.compound_split:
-        print(bleu.compound_split_bleu(translations, references))
+        print(compound_split_bleu(translations, references))
+
+
+def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
+    """A table, a line for each metric, and what it says."""
+    names = [Path(path).name for path in (baseline, system)]
+    rows = [("metric", *(names if len(set(names)) == 2 else (baseline, system)), "difference", "p", "")]
+    for one in differences:
+        rows.append(
+            (
+                one.metric,
+                _with_interval(one.baseline, one.baseline_interval),
+                _with_interval(one.system, one.system_interval),
+                f"{one.system - one.baseline:+.2f}",
+                f"{one.p:.4f}",
+                "significant" if one.is_significant else "not significant",
+            )
+        )
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
+    return "\n".join(
+        [
+            *table,
+            "In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.",
+            *(f"{one.metric}|{one.signature}" for one in differences),
+        ]
+    )
+
+
+def _with_interval(score: float, interval: tuple[float, float]) -> str:
+    mean, half = interval
+    return f"{score:.2f} ({mean:.2f} ± {half:.2f})"
 
 
 if __name__ == "__main__":

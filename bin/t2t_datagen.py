@@ -13,6 +13,11 @@ The paper's English-German; the files are looked for in, or downloaded to, --tmp
 Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
   t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
+On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all of them see; the files are
+the same:
+  t2t-datagen --problem=wmt_enfr --tmp_dir=raw --data_dir=/shared/data --beam_runner=FlinkRunner \\
+      --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
+
 The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`); the problem and its PROBLEM_rev share it. The
 text is checked before anything is written. The same command resumes after an interruption; complete data is left alone.
 Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
@@ -24,11 +29,13 @@ from t2tlite.bin import flags
 
 
 @flags.command(
-    __doc__, *"problem data_dir tmp_dir num_processes".split(), flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"
+    __doc__,
+    *("problem", "data_dir", "tmp_dir", "num_processes", "beam_runner", "beam_options"),
+    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"),
 )
 def main(args: flags.Args) -> None:
     """Makes the data and prints a summary."""
-    print(flags.make_data(args))
+    print(flags.make_data(args, flags.pipeline(args)))
 
 
 if __name__ == "__main__":

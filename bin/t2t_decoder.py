@@ -2,45 +2,77 @@
 
 A split of the data that the run was trained on, scored with sacrebleu:
   t2t-decoder --problem=wmt_ende --hparams_set=transformer_big --split=test
+RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the references line by line (a parser's gold
+trees are NAME.gold), for t2t-bleu and t2t-evalb.
 
 A file, one sentence per line; the output has a line for each, in the same order, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
+While it is made, the output is in out.txt.part, some thousand lines at a time. After an interruption the same command
+resumes there, and out.txt is what it would have been; with another input, checkpoint or option it starts anew. A run
+that t2t-import made (t2t_rules=true) decodes a file as a whole, from its first line.
 
-What is typed:
+A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and folders that all of them see; the
+output is the same, and the same command resumes with the windows of lines that are not decoded yet, in out.txt.windows:
+  t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt --beam_runner=FlinkRunner \\
+      --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
+
+What is typed, or what comes through a pipe: the output of a line is written as soon as it is done, and nothing else:
   t2t-decoder --output_dir=RUN --decode_interactive
+  cat in.txt | t2t-decoder --output_dir=RUN --decode_from_file=- > out.txt
 
 The log-probability of given translations, from a file of lines "source TAB target":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
 --decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how it decodes.
 beam_size=1 is greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more
-than its source; batch_size is in source tokens; return_beams=3 writes an n-best list, the three best of each sentence,
-one per line: "line ||| translation ||| score", with lines counted from 0 as Moses does.
+than its source; batch_size is in source tokens. Off by default:
+  return_beams=3                 an n-best list: the three best of each sentence
+  min_length=5                   at least so many tokens, the end-of-sentence token (EOS) not counted
+  no_repeat_ngram_size=3         no sequence of so many tokens twice
+  sampling_method=random         draw translations instead of searching for the best; with sampling_temp=0.8,
+                                 sampling_keep_top_k=40, sampling_top_p=0.9 and sampling_seed=1
+--prefixes reads lines "source TAB beginning of the translation".
+
+A translation has two values: log_prob, the natural log-probability of its tokens and EOS, which --score_file prints
+too; and score = log_prob / ((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered. --output_format
+  text     the best translation of each line
+  nbest    "line ||| translation ||| log_prob= -0.54 ||| -0.32", lines counted from 0 and the score last, as in Moses
+  jsonl    {"source": ..., "hypotheses": [{"text", "log_prob", "score", "tokens"}, ...]} for each line; --alignments
+           adds "alignment": "0-0 2-1", pairs of source and target word from cross-attention
+docs/decoding.md explains all of this.
+
+--engine=ctranslate2 decodes with CTranslate2 (pip install 't2tlite[ctranslate2]') instead of TensorFlow; it is faster
+on a CPU and starts sooner. --quantization=int8 is faster still, and changes some translations. The model is converted
+once and kept in RUN/ctranslate2. The rules of tensor2tensor are kept too; sampling, min_length, no_repeat_ngram_size,
+--prefixes and --alignments need TensorFlow. Results of a split are recorded under a name of their own,
+test.9000.engine=ctranslate2,quantization=int8.json.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
-extra_length is counted from the longest source of a batch, a hypothesis without an end-of-sentence token (EOS) keeps
-its log-probability as score, a parser's output stays a sequence, and --score_file gives the mean negative
-log-probability of a token.
+extra_length is counted from the longest source of a batch, a hypothesis without an EOS keeps its log-probability as
+score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a token. As a
+translation depends on what is decoded with it, standard input is read to its end, but by --decode_interactive.
 
 A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per line;
 --split scores them as EVALB does. The repairs that made trees of the decoded sequences are counted. A split's scores
-are also written to RUN/decodes/SPLIT.STEP.json, for t2t-report.
+are also written to RUN/decodes/SPLIT.STEP.json, for t2t-report; of a checkpoint that is not among the run's newest, or
+with options that are not the default, to a file that also names these, test.9000.averaged.beam_size=8.json.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import flags
-from t2tlite.files.text_files import read_lines, read_pairs, write_lines
+from t2tlite.files.atomic_file import check_writable
+from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
     from t2tlite.decoding.translator import Translator
+    from t2tlite.runs.line_format import LineFormat
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
@@ -48,57 +80,85 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 @flags.command(
     __doc__,
     *("problem", "hparams_set", "output_dir", "decode_from_file", "decode_to_file", "split", "decode_interactive"),
-    *("score_file", "decode_hparams", "checkpoint_path", "data_dir", "verbosity"),
+    *("score_file", "output_format", "alignments", "prefixes", "decode_hparams", "checkpoint_path", "engine"),
+    *("quantization", "data_dir", "beam_runner", "beam_options", "verbosity"),
 )
 def main(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
     from t2tlite.decoding.translator import decode_options
-    from t2tlite.runs import decode, load
+    from t2tlite.runs import decode_file
+    from t2tlite.runs.decode import decode_split
+    from t2tlite.runs.decode_pipeline import Workers
+    from t2tlite.runs.line_format import LineFormat
 
     folder = flags.run_folder(args)
     asked = [mode for mode in MODES if getattr(args, mode)]
     if len(asked) != 1:
         modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in asked) or "none"
         raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
+    form = LineFormat(args.output_format or "", args.alignments, args.prefixes)
+    _check_together(args)
     folder.hparams()  # is there a run?
     options = decode_options(folder.manifest(), args.decode_hparams)
-    if args.decode_to_file and Path(args.decode_to_file).is_dir():  # known before hours of work, not after
-        raise ValueError(f"--decode_to_file must be a file. Received: {args.decode_to_file}, which is a folder.")
-    lines = list(read_lines(args.decode_from_file)) if args.decode_from_file else []
-    pairs = list(read_pairs(args.score_file)) if args.score_file else []
-    model = load.load(folder.path, args.checkpoint_path)
-    if args.decode_interactive:
-        _interactive(model, options)
+    if source := args.decode_from_file or args.score_file:  # known before hours of work, not after
+        check_file(source)
+    target = None if args.decode_to_file in (None, "-") else args.decode_to_file
+    if target:
+        check_writable(target)
+    if (pipeline := flags.pipeline(args)) is not None:
+        if not (args.decode_from_file and target):
+            raise flags.CommandError("--beam_runner goes with --decode_from_file and --decode_to_file.")
+        pipeline.check()
+    model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
+    if args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
+        _interactive(model, options, form)
     elif args.split:
-        dataset = load.run_dataset(folder, Path(args.data_dir).expanduser() if args.data_dir else None)
-        print(decode.decode_split(model, folder, dataset, args.split, options, args.decode_to_file))
-    elif args.score_file:
-        _write(args.decode_to_file, (f"{score:.6f}" for score in decode.score_pairs(model, pairs, options)))
+        from t2tlite.runs import load  # loads TensorFlow
+
+        dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
+        decoded = decode_split(model, folder, dataset, args.split, options, target)
+        print(decoded.report, flush=True)  # first, so that it is not lost if the rest cannot be written
+        decoded.write(folder)
     else:
-        decoded, summary = decode.decode_text(model, lines, options)
-        _write(args.decode_to_file, decoded)
-        print(summary, file=sys.stderr)
+        if args.score_file:
+            summary = decode_file.score_file(model, args.score_file, target, options, form)
+        else:
+            workers, alone = Workers(pipeline, folder.path) if pipeline else None, args.decode_interactive
+            source = args.decode_from_file or STANDARD_INPUT
+            summary = decode_file.decode_file(model, source, target, options, workers, form, alone)
+        if summary:
+            print(summary, file=sys.stderr)
 
 
-def _interactive(model: Translator, options: DecodeHParams) -> None:
+def _check_together(args: flags.Args) -> None:
+    """Raises CommandError for flags that do not go together."""
+    if args.split and (args.output_format or args.prefixes):
+        raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
+    if args.split and args.decode_to_file == "-":
+        raise flags.CommandError("--split prints its report. Received: --decode_to_file=- as well. Name a file.")
+    if args.engine != "tensorflow" and (args.alignments or args.prefixes):
+        given = "--alignments" if args.alignments else "--prefixes"
+        raise flags.CommandError(f"{given} needs the engine tensorflow. Received: --engine={args.engine} as well.")
+    if args.score_file and (args.output_format == "nbest" or args.alignments or args.prefixes):
+        raise flags.CommandError("--score_file writes text or jsonl, without alignments, and reads pairs.")
+
+
+def _interactive(model: Translator, options: DecodeHParams, form: LineFormat) -> None:
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                for output in model.decode([line], options)[0]:
-                    print(f"{output.score:8.3f}  {output.text}")
+                sources, prefix = form.split([line])
+                n_best = model.decode(sources, options, prefix=prefix)
+                if form.output_format:
+                    print("\n".join(form.lines(model, sources, n_best, options)))
+                else:
+                    for output in n_best[0]:
+                        print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
             except ValueError as error:
                 print(error)
         return
     print()
-
-
-def _write(path: str | None, lines: Iterable[str]) -> None:
-    if path:
-        write_lines(path, lines)
-    else:
-        for line in lines:
-            print(line)
 
 
 if __name__ == "__main__":

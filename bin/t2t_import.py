@@ -37,8 +37,8 @@ def main(args: flags.Args) -> None:
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
     folder = RunFolder(args.output_dir)
-    checkpoint, *vocabularies = (Path(name).expanduser() for name in (args.t2t_checkpoint, *args.t2t_vocab))
-    hparams_file = Path(args.t2t_hparams).expanduser() if args.t2t_hparams else None
+    checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
+    hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)
     progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
     imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)

@@ -35,7 +35,7 @@ def main(args: flags.Args) -> None:
         folder.hparams()
     with contextlib.suppress(ValueError):  # none recorded, or not registered: the report says so
         base = registry.hparams(folder.flags().get("hparams_set", ""))
-    for path in write_report(folder, Path(args.data_dir).expanduser() if args.data_dir else None, base):
+    for path in write_report(folder, Path(args.data_dir) if args.data_dir else None, base):
         print(path)
 
 

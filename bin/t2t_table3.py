@@ -3,7 +3,7 @@
 What the paper did, on all GPUs of the machine, after t2t-datagen:
   t2t-table3 --problem=wmt_ende --output_dir=table3
 
-What that would cost, by formula and by a few timed steps of each row; nothing is trained:
+What that would cost, by formula; with --time, also by a few timed steps of each row. Nothing is trained:
   t2t-table3 --problem=wmt_ende --dry_run
 
 The base model, the rows of group A and one of group C, each with two seeds:
@@ -19,14 +19,16 @@ ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big,
 three times as many steps.
 
 O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are in O/ROW.seed2, ... The table so
-far, with the paper's values beside ours, is O/table3.md, table3.json and table3.png after each row. Ctrl-C or SIGTERM
-saves a checkpoint; the same command resumes from there, and finished rows are not trained again.
+far, with the paper's values beside ours, is O/table3.md, table3.json and table3.png after each row. Ctrl-C, SIGTERM or
+SIGHUP saves a checkpoint; the same command resumes from there, and finished rows are not trained again.
+
+Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give each --rows of its own. The
+table has the rows of all; a row that another process is training is refused.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import shlex
 from pathlib import Path
 
 from t2tlite import registry
@@ -39,7 +41,7 @@ KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need t
 
 @flags.command(
     __doc__,
-    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run local_eval_frequency".split(),
+    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run time local_eval_frequency".split(),
     *"save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes".split(),
     *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "verbosity"),
 )
@@ -47,6 +49,8 @@ def main(args: flags.Args) -> None:
     """Runs the rows asked for, after making the data if asked to."""
     import t2tlite.hparams  # noqa: F401  registers the sets
 
+    if args.time and not args.dry_run:
+        raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
     flags.require(args, *(() if args.dry_run else ("output_dir",)))
     base = registry.hparams(args.hparams_set or "transformer_base").override(args.hparams)
     if args.train_steps is not None:
@@ -59,13 +63,24 @@ def main(args: flags.Args) -> None:
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
     dataset = flags.open_data(args)
 
-    from t2tlite.table3.sweep import Sweep, dry_run
+    from t2tlite.table3.dry_run import cost_table, timed_rows
+    from t2tlite.table3.sweep import Sweep
+    from t2tlite.training.cluster import VARIABLE, find_cluster
+    from t2tlite.training.signals import interrupt_ends_process
     from t2tlite.training.strategy import make_strategy, with_dtype_policy
 
+    if find_cluster():
+        raise flags.CommandError(
+            f"t2t-table3 trains on one machine. Received: {VARIABLE} with several workers. Unset it; several machines "
+            "can share the work by --rows, each with an --output_dir of its own."
+        )
     strategy = make_strategy(args.worker_gpu)
-    base = with_dtype_policy(base, strategy)
+    base = with_dtype_policy(base.for_replicas(strategy.num_replicas_in_sync), strategy)
     if args.dry_run:
-        print(dry_run(rows, base, len(seeds), dataset, strategy), end="")
+        with interrupt_ends_process():
+            print(cost_table(rows, base, dataset, strategy.num_replicas_in_sync), flush=True)
+            for part in timed_rows(rows, base, len(seeds), dataset, strategy) if args.time else ():
+                print(part, end="", flush=True)
         return
     config = LoopConfig(
         train_steps=base.train_steps,
@@ -73,8 +88,8 @@ def main(args: flags.Args) -> None:
         save_checkpoints_secs=args.save_checkpoints_secs,
         keep_checkpoint_max=KEPT_CHECKPOINTS,
     )
-    command = shlex.join(["t2t-table3", *flags.words(args)])
-    sweep = Sweep(dataset, base, Path(args.output_dir).expanduser(), strategy, config, command)
+    command = ["t2t-table3", *flags.words(args)]
+    sweep = Sweep(dataset, base, Path(args.output_dir), strategy, config, command)
     print(sweep.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 

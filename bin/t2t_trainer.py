@@ -1,7 +1,7 @@
 """t2t-trainer trains a model on a problem's data, or resumes an earlier run.
 
-The paper's big model, after t2t-datagen, on all GPUs of the machine:
-  t2t-trainer --problem=wmt_ende --hparams_set=transformer_big
+The paper's big model, after t2t-datagen, on all GPUs of the machine, with the paper's batches however many there are:
+  t2t-trainer --problem=wmt_ende --hparams_set=transformer_big --global_batch_tokens=25000
 
 A small model on generated sentences, which are made first, in minutes on a CPU:
   t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data
@@ -12,15 +12,23 @@ With other hyperparameters than the set's, and with folders of your own:
 
 The data is read from --data_dir, by default `data`. The run is written to --output_dir, by default
 runs/PROBLEM-HPARAMS_SET. It has everything that decoding needs: hparams.json, the vocabulary, checkpoints model.ckpt-N,
-and the best checkpoint by dev in RUN/best. TensorBoard events show the training; cost.json has its time and its
-floating-point operations, which a line at the end compares with the paper's way of estimating them.
-Ctrl-C or SIGTERM saves a checkpoint; the same command resumes from there with the very batches that would have come
-next. batch_size is in tokens per replica (GPU).
-Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test.
+and the best by dev in RUN/best: by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends
+training after five evaluations without a better one. TensorBoard events show the training; cost.json has its time and
+its floating-point operations, which a line at the end compares with the paper's way of estimating them.
+Before the first step comes an estimate of the memory that training needs, and a trial of the largest batch.
+Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there with the very batches that would have
+come next. To resume, --hparams_set and --warm_start_from can be left out. batch_size is in tokens per replica (GPU),
+--global_batch_tokens in tokens of all together. Several machines train together if TF_CONFIG names them, or with
+--cluster_resolver=slurm: see docs/distributed.md.
+--registry_help lists what problems and sets there are, --show_hparams=SET every field of a set with its meaning.
+RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags again, and flags after it change them.
+Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It uses the newest checkpoint; the best with
+--checkpoint_path=best.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from typing import TYPE_CHECKING
 
@@ -29,52 +37,69 @@ from t2tlite.bin import flags
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
+    from t2tlite.runs.run_folder import RunFolder
+
+EXAMPLE = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 
 
 @flags.command(
     __doc__,
     *"problem hparams_set hparams data_dir output_dir".split(),
     *flags.LOOP,
-    *"eval_bleu worker_gpu warm_start_from generate_data tmp_dir num_processes".split(),
-    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help", "verbosity"),
+    *"global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from".split(),
+    *"generate_data tmp_dir num_processes".split(),
+    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help", "show_hparams", "verbosity"),
 )
 def main(args: flags.Args) -> None:
     """Trains, after making the data if asked to."""
+    if not args.output_dir:
+        flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
+    hparams = _hparams(args, folder).override(args.hparams)
     if args.output_dir is None:
         print(f"The run is in {folder}.", file=sys.stderr)
-    hparams = _hparams(args).override(args.hparams)
+    if args.global_batch_tokens is not None:
+        hparams = dataclasses.replace(hparams, global_batch_tokens=args.global_batch_tokens)
     config = flags.loop_config(args, hparams.train_steps)
-    dataset = flags.open_data(args)
 
     import tensorflow as tf
 
+    from t2tlite.runs.checkpoint_choice import after_training
     from t2tlite.runs.train import RunOptions, train_run
+    from t2tlite.training.checkpoints import reason_of
+    from t2tlite.training.cluster import find_cluster
     from t2tlite.training.run_cost import cost_line
     from t2tlite.training.strategy import make_strategy
+    from t2tlite.training.workers import chief_first, lost_worker_is_an_error
 
-    strategy = make_strategy(args.worker_gpu)
-    options = RunOptions(args.eval_bleu, args.warm_start_from, flags.recorded("t2t-trainer", args))
+    strategy = make_strategy(args.worker_gpu, find_cluster(args.cluster_resolver))
+    options = RunOptions(args.eval_bleu, args.warm_start_from, flags.recorded("t2t-trainer", _resumed(args, folder)))
     try:
-        evaluation = train_run(dataset, hparams, folder, config, strategy, options)
+        with lost_worker_is_an_error(strategy):
+            with chief_first(strategy):  # what it makes in a shared folder, the others find there
+                dataset = flags.open_data(args)
+            evaluation = train_run(dataset, hparams, folder, config, strategy, options)
     except tf.errors.ResourceExhaustedError as error:
-        reason = str(error).strip().splitlines()[0]
         raise flags.CommandError(
-            f"Memory or disk does not suffice ({reason}). If it is memory, lower batch_size and raise accumulate_steps "
-            "by the same factor: training stays the same."
+            f"The memory does not suffice ({reason_of(error)}). Lower batch_size and raise accumulate_steps by the "
+            "same factor: training stays the same."
         ) from error
     if costs := folder.costs():
         print(cost_line(costs[-1], strategy.extended.worker_devices[0]))
     print(f"Trained {dataset.name}: {evaluation}. The run is in {folder}.")
+    for line in after_training(folder, config.early_stopping_evals > 0):
+        print(line)
 
 
-def _hparams(args: flags.Args) -> HParams:
-    """The named set, or the hparams of the run to start from."""
-    if args.hparams_set or not args.warm_start_from:
+def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
+    """The named set, or the hparams of the run that is resumed, or of the run to start from."""
+    if args.hparams_set or not (args.warm_start_from or folder.checkpoints()):
         import t2tlite.hparams  # noqa: F401  registers the sets
 
-        flags.require(args, "hparams_set")
+        flags.require(args, "hparams_set", example=EXAMPLE)
         return registry.hparams(args.hparams_set)
+    if folder.checkpoints():
+        return folder.hparams()
     from t2tlite.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)
@@ -84,6 +109,19 @@ def _hparams(args: flags.Args) -> HParams:
         file=sys.stderr,
     )
     return hparams
+
+
+def _resumed(args: flags.Args, folder: RunFolder) -> flags.Args:
+    """The flags to record: if a resumed run is not given a hparam set, with that of before and its changes."""
+    before = folder.flags() if folder.checkpoints() and not args.hparams_set else {}
+    if "hparams_set" not in before:
+        return args
+    changes = {}
+    for part in filter(None, [*before.get("hparams", "").split(","), *args.hparams.split(",")]):
+        changes[part.partition("=")[0].strip()] = part.strip()  # what is given now replaces what was before
+    tokens = args.global_batch_tokens or before.get("global_batch_tokens")
+    kept = {"hparams_set": before["hparams_set"], "hparams": ",".join(changes.values()), "global_batch_tokens": tokens}
+    return flags.Args(**vars(args) | kept)
 
 
 if __name__ == "__main__":

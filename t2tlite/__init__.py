@@ -2,7 +2,7 @@
 
     import t2tlite
     model = t2tlite.load("RUN")
-    model.translate(["A man rides a bicycle."])      # -> ["Ein Mann fährt Fahrrad."]
+    model.translate("A man rides a bicycle.")        # -> "Ein Mann fährt Fahrrad."
 
 Importing this package is light: TensorFlow is imported when `load` is called. Import it before tensorflow, so that its
 settings for this machine (`machine.py`) take effect.
@@ -24,20 +24,25 @@ __version__ = "0.1.0"
 __all__ = ["load", "__version__"]
 
 
-def load(run: str | Path, checkpoint_path: str | None = None) -> Translator:
+def load(
+    run: str | Path,
+    checkpoint_path: str | None = None,
+    engine: str = "tensorflow",
+    quantization: str | None = None,
+) -> Translator:
     """The trained model in a run folder, ready to translate; `t2tlite.runs.load.load` says more.
 
     Args:
         run: the run folder (t2t-trainer's --output_dir).
-        checkpoint_path: RUN/model.ckpt-N or a folder of a checkpoint; by default the newest of the run.
+        checkpoint_path: newest (the default), best, averaged, a step, or the path of a checkpoint.
+        engine: what computes, tensorflow or ctranslate2 (pip install 't2tlite[ctranslate2]'), which is faster on CPUs;
+            the model is converted once, into the run folder.
+        quantization: how CTranslate2 stores the weights: float32 (the default), int8, ...
 
     Raises:
         FileNotFoundError: there is no run, vocabulary or checkpoint.
-        ValueError: a file of it is damaged.
+        ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot compute the model.
     """
-    from t2tlite.quiet import quiet_stderr
+    from t2tlite.runs.engines import load_with_engine
 
-    with quiet_stderr():
-        from t2tlite.runs import load
-
-    return load.load(run, checkpoint_path)
+    return load_with_engine(run, checkpoint_path, engine, quantization)

@@ -1,4 +1,4 @@
-"""Hyperparameters: flat, frozen, typed dataclasses, and the command line's way of changing them.
+"""Hyperparameters: flat, frozen, typed dataclasses.
 
 `HParams` says what a model is and how it is trained; `DecodeHParams` says how it is decoded. Field names are
 tensor2tensor's wherever it has one. A named set is a function in `t2tlite/hparams` that returns an HParams.
@@ -7,134 +7,98 @@ tensor2tensor's wherever it has one. A named set is a function in `t2tlite/hpara
 from __future__ import annotations
 
 import dataclasses
-import json
-from typing import Any, TypeVar
+from typing import Any
 
-from t2tlite.registry import did_you_mean
+from t2tlite.checked_fields import CheckedFields, checked_field
 
 T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # tensor2tensor's name of its schedule
 
-H = TypeVar("H", bound="_Checked")
-
-
-def _field(default: Any, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()) -> Any:
-    """A dataclass field whose value must be in [low, high], or be one of `choices`."""
-    return dataclasses.field(default=default, metadata={"low": low, "high": high, "choices": choices})
-
-
-class _Checked:
-    """What HParams and DecodeHParams share: checked values, overrides, JSON."""
-
-    def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            _check_value(field, getattr(self, field.name))
-
-    def override(self: H, text: str) -> H:
-        """A copy changed as `text`, `field=value,field=value`, says.
-
-        Blanks around names and values do not count, nor does a last comma. Booleans are true, false, 1 or 0, in either
-        case; strings have no quotes. An unknown field, a field set twice, a value of the wrong type or out of range, or
-        a part that is not `field=value` raises a ValueError.
-
-        >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
-        2048
-        """
-        fields = {field.name: field for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        changes: dict[str, Any] = {}
-        for part in [p for p in map(str.strip, text.split(",")) if p]:
-            name, equals, value = (piece.strip() for piece in part.partition("="))
-            if not equals or not name:
-                raise ValueError(f"Each change must be field=value. Received: {part!r} in {text!r}.")
-            if name not in fields:
-                called = {"HParams": "hparams", "DecodeHParams": "decode_hparams"}[type(self).__name__]
-                raise ValueError(f"{called} has no field {name!r}. {did_you_mean(name, fields)}")
-            if name in changes:
-                raise ValueError(f"A field can be set once. Received: {name!r} twice in {text!r}.")
-            changes[name] = _parse(name, value, type(fields[name].default))
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
-
-    def to_json(self) -> str:
-        """Every field, as a JSON object."""
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"  # type: ignore[call-overload]
-
-    @classmethod
-    def from_json(cls: type[H], text: str) -> H:
-        """What `to_json` wrote; a field that is not in it keeps its default.
-
-        Text that is not a JSON object, an unknown field or a bad value raises a ValueError.
-        """
-        try:
-            values = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"The hparams must be a JSON object. Received text that is none: {error}.") from error
-        if not isinstance(values, dict):
-            raise ValueError(f"The hparams must be a JSON object. Received: a {type(values).__name__}.")
-        fields = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
-        for name in values:
-            if name not in fields:
-                raise ValueError(f"{cls.__name__} has no field {name!r}. {did_you_mean(name, fields)}")
-        return cls(**values)
-
-    def diff(self: H, other: H) -> dict[str, tuple[Any, Any]]:
-        """The fields in which two differ: name -> (value here, value in `other`)."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)  # type: ignore[call-overload]
-        return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
-
 
 @dataclasses.dataclass(frozen=True)
-class HParams(_Checked):
+class HParams(CheckedFields):
     """A model and its training. The defaults are the paper's base model; "section" means a section of the paper."""
 
     # The model, section 3.
-    hidden_size: int = _field(512, low=2)  # d_model, width of every layer's output
-    filter_size: int = _field(2048, low=1)  # d_ff, inner width of the feed-forward layers (3.3)
-    num_hidden_layers: int = _field(6, low=1)  # N, layers in the encoder and in the decoder
-    num_encoder_layers: int = _field(0, low=0)  # layers in the encoder; 0 means num_hidden_layers
-    num_decoder_layers: int = _field(0, low=0)  # layers in the decoder; 0 means num_hidden_layers
-    num_heads: int = _field(8, low=1)  # h (3.2.2)
-    attention_key_channels: int = _field(0, low=0)  # h * d_k, all heads together; 0 means hidden_size
-    attention_value_channels: int = _field(0, low=0)  # h * d_v, all heads together; 0 means hidden_size
-    self_attention_radius: int = _field(0, low=0)
-    # ^ r of restricted self-attention (section 4): a position attends to those at a distance below r, in the decoder to
-    #   the last r; 0: to all
-    pos: str = _field("timing", choices=("timing", "timing_halves", "emb", "none"))
-    # ^ positions: "timing" the sinusoids of 3.5; "timing_halves" tensor2tensor's, all sines then all cosines;
-    #   "emb" a learned row for each of max_length positions (Table 3, row E); "none"
-    layer_preprocess_sequence: str = _field("none", choices=("none", "n"))  # "n": normalise a sublayer's input
-    layer_postprocess_sequence: str = _field("dan", choices=("dan", "da"))  # dropout, add, and "n": then normalise
-    norm_epsilon: float = _field(1e-6, low=0.0)  # added to the variance in layer normalisation
-    shared_embedding_and_softmax_weights: bool = True  # one matrix for source, target and softmax (3.4)
-    use_target_space_embedding: bool = False  # tensor2tensor's: a learned row added to every source embedding
+    hidden_size: int = checked_field(512, "d_model, width of every layer's output", low=2)
+    filter_size: int = checked_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1)
+    num_hidden_layers: int = checked_field(6, "N, layers in the encoder and in the decoder", low=1)
+    num_encoder_layers: int = checked_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0)
+    num_decoder_layers: int = checked_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0)
+    num_heads: int = checked_field(8, "h, attention heads of each layer (3.2.2)", low=1)
+    attention_key_channels: int = checked_field(0, "h * d_k, all heads together; 0 means hidden_size", low=0)
+    attention_value_channels: int = checked_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
+    self_attention_radius: int = checked_field(
+        0,
+        "r of restricted self-attention (section 4): a position attends to those at a distance below r, in the "
+        "decoder to the last r; 0: to all",
+        low=0,
+    )
+    pos: str = checked_field(
+        "timing",
+        "positions: 'timing' the sinusoids of 3.5; 'timing_halves' tensor2tensor's, all sines then all cosines; "
+        "'emb' a learned row for each of max_length positions (Table 3, row E); 'none'",
+        choices=("timing", "timing_halves", "emb", "none"),
+    )
+    layer_preprocess_sequence: str = checked_field("none", "'n': normalise its input (pre-norm)", choices=("none", "n"))
+    layer_postprocess_sequence: str = checked_field("dan", "dropout, add, then 'n': normalise", choices=("dan", "da"))
+    norm_epsilon: float = checked_field(1e-6, "added to the variance in layer normalisation", low=0.0)
+    shared_embedding_and_softmax_weights: bool = checked_field(True, "one matrix for source, target and softmax (3.4)")
+    use_target_space_embedding: bool = checked_field(
+        False, "tensor2tensor's: a learned row added to every source embedding"
+    )
 
     # Regularisation, section 5.4.
-    layer_prepostprocess_dropout: float = _field(0.1, low=0.0, high=0.99)  # P_drop: sublayer outputs and embeddings
-    attention_dropout: float = _field(0.0, low=0.0, high=0.99)  # on attention weights; not in the paper
-    relu_dropout: float = _field(0.0, low=0.0, high=0.99)  # inside the feed-forward layers; not in the paper
-    label_smoothing: float = _field(0.1, low=0.0, high=0.99)  # epsilon_ls
+    layer_prepostprocess_dropout: float = checked_field(
+        0.1, "P_drop: of sublayer outputs, embeddings", low=0.0, high=0.99
+    )
+    attention_dropout: float = checked_field(0.0, "of attention weights; not in the paper", low=0.0, high=0.99)
+    relu_dropout: float = checked_field(0.0, "in feed-forward layers; not in the paper", low=0.0, high=0.99)
+    label_smoothing: float = checked_field(0.1, "epsilon_ls, probability given to the other tokens", low=0.0, high=0.99)
 
     # Batches, section 5.1.
-    batch_size: int = _field(4096, low=1)  # tokens, padding counted, of the longer side, per replica and micro-batch
-    accumulate_steps: int = _field(1, low=1)  # micro-batches whose gradients are summed for one optimizer step
-    max_length: int = _field(256, low=1)  # tokens; training pairs with a longer side are left out, and counted
-    min_length_bucket: int = _field(8, low=1)  # tokens; the first bucket boundary
-    length_bucket_step: float = _field(1.1, low=1.01, high=2.0)  # each boundary over the one before
+    batch_size: int = checked_field(
+        4096, "tokens, padding counted, of the longer side, per replica and micro-batch", low=1
+    )
+    accumulate_steps: int = checked_field(1, "micro-batches whose gradients are summed for one optimizer step", low=1)
+    global_batch_tokens: int = checked_field(
+        0,
+        "tokens, padding counted, of the longer side, of all micro-batches of all replicas: then accumulate_steps is "
+        "derived, and batch_size is the most that a micro-batch has; 0: batch_size x accumulate_steps x replicas",
+        low=0,
+    )
+    max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
+    min_length_bucket: int = checked_field(8, "tokens; the first bucket boundary", low=1)
+    length_bucket_step: float = checked_field(1.1, "each boundary over the one before", low=1.01, high=2.0)
 
     # The optimizer, section 5.3.
-    learning_rate_schedule: str = _field("noam", choices=("noam", T2T_SCHEDULE))
-    # ^ "noam" formula (3), whose first update is step 1; the other, tensor2tensor's, is formula (3) a step later: its
-    #   first update has rate 0
-    learning_rate_constant: float = _field(1.0, low=1e-9)  # factor on formula (3)
-    learning_rate_warmup_steps: int = _field(4000, low=1)  # optimizer steps
-    optimizer_adam_beta1: float = _field(0.9, low=0.0, high=0.999999)
-    optimizer_adam_beta2: float = _field(0.98, low=0.0, high=0.999999)
-    optimizer_adam_epsilon: float = _field(1e-9, low=0.0)
-    train_steps: int = _field(100_000, low=1)  # optimizer steps in all, unless --train_steps says otherwise
+    learning_rate_schedule: str = checked_field(
+        "noam",
+        "'noam' formula (3), whose first update is step 1; the other, tensor2tensor's, is formula (3) a step "
+        "later: its first update has rate 0",
+        choices=("noam", T2T_SCHEDULE),
+    )
+    learning_rate_constant: float = checked_field(1.0, "factor on formula (3), which gives the learning rate", low=1e-9)
+    learning_rate_warmup_steps: int = checked_field(4000, "optimizer steps in which the learning rate rises", low=1)
+    optimizer_adam_beta1: float = checked_field(
+        0.9, "Adam's decay of the mean of the gradients", low=0.0, high=0.999999
+    )
+    optimizer_adam_beta2: float = checked_field(
+        0.98, "Adam's decay of the mean of their squares", low=0.0, high=0.999999
+    )
+    optimizer_adam_epsilon: float = checked_field(1e-9, "added to the divisor in Adam's update", low=0.0)
+    train_steps: int = checked_field(100_000, "optimizer steps in all, unless --train_steps says otherwise", low=1)
 
     # Arithmetic.
-    dtype_policy: str = _field("float32", choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"))
-    # ^ "auto": bfloat16 where the hardware has it, otherwise float32; a run records which
-    jit_compile: bool = False
-    # ^ compile the training step and the beam search with XLA, for GPUs; training batches have at most 24 shapes then
+    dtype_policy: str = checked_field(
+        "float32",
+        "'auto': bfloat16 where the hardware has it, otherwise float32; a run records which",
+        choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"),
+    )
+    jit_compile: bool = checked_field(
+        False,
+        "compile the training step and the beam search with XLA, for GPUs; training batches have at most 24 "
+        "shapes then",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,6 +121,26 @@ class HParams(_Checked):
                 f"batch_size must be at least max_length, so that the longest pair fits. Received: "
                 f"batch_size={self.batch_size}, max_length={self.max_length}. Lower max_length or raise batch_size."
             )
+        if 0 < self.global_batch_tokens < self.max_length:
+            raise ValueError(
+                f"global_batch_tokens must be at least max_length, so that the longest pair fits, or 0. Received: "
+                f"global_batch_tokens={self.global_batch_tokens}, max_length={self.max_length}. Raise it or "
+                "lower max_length."
+            )
+
+    def for_replicas(self, replicas: int) -> HParams:
+        """The same with the accumulate_steps that global_batch_tokens needs on so many replicas.
+
+        >>> [HParams(global_batch_tokens=25_000).for_replicas(n).accumulate_steps for n in (1, 2, 8)]
+        [7, 4, 1]
+        """
+        if not self.global_batch_tokens:
+            return self
+        return dataclasses.replace(self, accumulate_steps=-(-self.global_batch_tokens // (self.batch_size * replicas)))
+
+    def batch_tokens(self, replicas: int) -> int:
+        """Tokens of the batch of an optimizer step on so many replicas, padding counted, of the longer side."""
+        return self.global_batch_tokens or self.batch_size * self.accumulate_steps * replicas
 
     @property
     def encoder_layers(self) -> int:
@@ -255,15 +239,42 @@ T2T_RULES = DecodeRules(
 
 
 @dataclasses.dataclass(frozen=True)
-class DecodeHParams(_Checked):
+class DecodeHParams(CheckedFields):
     """How sentences are decoded; a problem's defaults are in its manifest."""
 
-    beam_size: int = _field(4, low=1, high=1024)  # hypotheses kept for each sentence; 1 is greedy search
-    alpha: float = _field(0.6, low=0.0, high=10.0)  # length penalty ((5 + length) / 6) ** alpha
-    extra_length: int = _field(50, low=0)  # a translation has at most this many tokens more than its source
-    batch_size: int = _field(0, low=0)  # size of a batch, see DecodeRules; 0: 1,024 tokens or fewer, 32 sentences
-    return_beams: int = _field(1, low=1)  # n-best: this many translations of each sentence, with their scores
-    t2t_rules: bool = False  # decode as tensor2tensor did (T2T_RULES)
+    called = "decode_hparams"
+
+    beam_size: int = checked_field(4, "hypotheses kept for each sentence; 1 is greedy search", low=1, high=1024)
+    alpha: float = checked_field(0.6, "exponent of the length penalty ((5 + length) / 6) ** alpha", low=0.0, high=10.0)
+    extra_length: int = checked_field(50, "a translation has at most this many tokens more than its source", low=0)
+    batch_size: int = checked_field(  # or sentences, see DecodeRules
+        0, "source tokens of a batch, padding counted; 0: 1,024 or fewer; with t2t_rules sentences, 0: 32", low=0
+    )
+    return_beams: int = checked_field(1, "n-best: this many translations of each sentence, with their scores", low=1)
+    t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # T2T_RULES
+
+    # What a search may not choose; see decoding/constraints.py.
+    min_length: int = checked_field(0, "a translation has at least this many tokens, EOS not counted", low=0)
+    no_repeat_ngram_size: int = checked_field(
+        0, "no sequence of this many tokens occurs twice in it; 0: any may", low=0
+    )
+
+    # Sampling; see decoding/sampling.py.
+    sampling_method: str = checked_field("argmax", "random: draw instead of searching", choices=("argmax", "random"))
+    sampling_temp: float = checked_field(1.0, "temperature: logits are divided by it", low=1e-3, high=1e3)
+    sampling_keep_top_k: int = checked_field(0, "draw from this many most probable tokens; 0: from all", low=0)
+    sampling_top_p: float = checked_field(1.0, "and from those that together have this probability", low=1e-6, high=1.0)
+    sampling_seed: int = checked_field(0, "the same seed draws the same translations of a sentence", low=0)
+
+    @property
+    def samples(self) -> bool:
+        """Whether translations are drawn at random."""
+        return self.sampling_method == "random"
+
+    @property
+    def hypotheses(self) -> int:
+        """Hypotheses of a sentence that are decoded at the same time."""
+        return self.return_beams if self.samples else self.beam_size
 
     @property
     def rules(self) -> DecodeRules:
@@ -272,40 +283,15 @@ class DecodeHParams(_Checked):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.return_beams > self.beam_size:
+        if not self.samples:
+            for name in ("sampling_temp", "sampling_keep_top_k", "sampling_top_p", "sampling_seed"):
+                if (value := getattr(self, name)) != getattr(DecodeHParams, name):
+                    raise ValueError(
+                        f"{name} goes with sampling_method=random. Received: {name}={value}, sampling_method=argmax. "
+                        f"Add sampling_method=random, or leave {name} out."
+                    )
+        if self.return_beams > self.beam_size and not self.samples:
             raise ValueError(
                 f"return_beams must be at most beam_size. Received: return_beams={self.return_beams}, "
                 f"beam_size={self.beam_size}. Raise beam_size."
             )
-
-
-def _parse(name: str, value: str, kind: type) -> Any:
-    if kind is bool:
-        if value.lower() not in ("true", "false", "1", "0"):
-            raise ValueError(f"{name} must be true or false. Received: {value!r}.")
-        return value.lower() in ("true", "1")
-    if kind is str:
-        if not value or any(mark in value for mark in "\"'[]"):
-            raise ValueError(f"{name} takes plain text, without quotes or brackets. Received: {value!r}.")
-        return value
-    try:
-        return kind(value)
-    except ValueError:
-        what = {int: "a whole number", float: "a number"}[kind]
-        raise ValueError(f"{name} must be {what}. Received: {value!r}.") from None
-
-
-def _check_value(field: dataclasses.Field[Any], value: Any) -> None:
-    kind = type(field.default)
-    if kind is float and type(value) is int:
-        value = float(value)
-    if type(value) is not kind:
-        raise ValueError(f"{field.name} must be of type {kind.__name__}. Received: {value!r}.")
-    low, high, choices = (field.metadata.get(key) for key in ("low", "high", "choices"))
-    if choices and value not in choices:
-        raise ValueError(f"{field.name} must be one of {', '.join(choices)}. Received: {value!r}.")
-    if (low is not None and not value >= low) or (high is not None and not value <= high):
-        upper = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{field.name} must be at least {low}{upper}. Received: {value}.")
-    if value in (float("inf"), float("-inf")) or value != value:
-        raise ValueError(f"{field.name} must be a finite number. Received: {value}.")

@@ -86,6 +86,11 @@ def hparams(name: str) -> Any:
     return _hparams[name]()
 
 
+def hparams_doc(name: str) -> str:
+    """The docstring of a registered set: what it is for, and what to expect of it."""
+    return _hparams[name].__doc__ or ""
+
+
 def list_problems() -> dict[str, str]:
     """Every problem's name and one-line description, `_rev` names included."""
     names: dict[str, str] = {}

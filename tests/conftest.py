@@ -6,11 +6,13 @@ import functools
 import os
 import shutil
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from fixture_files import FIXTURES
 
 from t2tlite.quiet import quiet_stderr
 
@@ -33,8 +35,9 @@ tf.config.set_logical_device_configuration(
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as it is in what a script starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as it is under nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-FIXTURES = Path(__file__).parent / "fixtures"
 SHARED = Path(os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the environment variable T2TLITE_SHARED"
 
@@ -55,8 +58,34 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
 
 @pytest.fixture
 def copy(made, tmp_path: Path) -> Path:
-    """A copy of that run."""
-    return Path(shutil.copytree(made.run, tmp_path / "copy"))
+    """A copy of that run, without what other tests decoded with it."""
+    return Path(shutil.copytree(made.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")))
+
+
+@pytest.fixture
+def dev(monkeypatch: pytest.MonkeyPatch) -> list:
+    """Lets training steps do nothing, and evaluations find the losses that a test adds to this list.
+
+    An exception in the list is raised in the evaluation, and a signal comes during it.
+    """
+    outcomes: list = []
+
+    def evaluate() -> object:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, BaseException):
+            raise outcome
+        if isinstance(outcome, signal.Signals):
+            signal.raise_signal(outcome)
+            raise AssertionError("the evaluation continued after a signal")
+        return Evaluation(outcome, 0.5, 10)
+
+    from t2tlite.training import loop
+    from t2tlite.training.evaluation import Evaluation
+    from t2tlite.training.train_step import StepResult
+
+    monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0))
+    monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
+    return outcomes
 
 
 @pytest.fixture(scope="session")
@@ -96,11 +125,6 @@ def t2t(request: pytest.FixtureRequest) -> Path:
     return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
 
 
-def tree_files(*gum: str) -> list:
-    """Values of the parameter `trees_of`: the trees of the grammar, and larger files of GUM by name."""
-    return ["grammar", *(pytest.param(name, marks=pytest.mark.shared) for name in gum)]
-
-
 @pytest.fixture
 def tree_file(request: pytest.FixtureRequest, trees_of: str) -> Path:
     """A file of clean trees, one a line."""
@@ -119,3 +143,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = [report for report in terminalreporter.stats.get("skipped", []) if WHERE_SHARED in str(report.longrepr)]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} tests were skipped for want of larger cases: {WHERE_SHARED}.")
+    if fuzzing := sys.modules.get("fuzzing"):
+        for line in fuzzing.counts():
+            terminalreporter.write_line(line)

@@ -8,14 +8,14 @@ import json
 
 import pytest
 
-from t2tlite import config
+from t2tlite import checked_fields, config
 from t2tlite.config import MODEL_FIELDS, DecodeHParams, HParams
 
 # What tensor2tensor's fixture file parses: a, b, c, d as here, and lists e and f, which t2tlite does not have.
 Toy = dataclasses.make_dataclass(
     "HParams",
     [("a", int, 1), ("b", float, 0.5), ("c", str, "x"), ("d", bool, True)],
-    bases=(config._Checked,),
+    bases=(checked_fields.CheckedFields,),
     frozen=True,
 )
 
@@ -217,6 +217,10 @@ def test_n_best_of_a_whole_beam():
             "batch_size=255",
             r"batch_size must be at least max_length.*batch_size=255, max_length=256\. Lower max_length",
         ),
+        (
+            "global_batch_tokens=255",
+            r"global_batch_tokens must be at least max_length, .*=255, max_length=256",
+        ),
     ],
 )
 def test_fields_that_do_not_go_together(text, message):
@@ -235,6 +239,15 @@ def test_fields_that_do_not_go_together(text, message):
 )
 def test_fields_that_go_together(text):
     HParams().override(text)
+
+
+def test_a_global_batch_is_shared_by_the_replicas():
+    hparams = HParams(global_batch_tokens=25_000, batch_size=4_096)
+    steps = {replicas: hparams.for_replicas(replicas).accumulate_steps for replicas in (1, 3, 8, 100)}
+    assert steps == {1: 7, 3: 3, 8: 1, 100: 1}  # 6 x 4,096 < 25,000 <= 7 x 4,096; 2 x 3 x 4,096 < 25,000
+    assert {hparams.for_replicas(replicas).batch_tokens(replicas) for replicas in steps} == {25_000}
+    assert HParams(accumulate_steps=5).for_replicas(3) == HParams(accumulate_steps=5)
+    assert HParams(accumulate_steps=5, batch_size=1_000).batch_tokens(3) == 15_000
 
 
 def test_what_zero_stands_for():
@@ -278,7 +291,7 @@ def test_json_without_a_field_keeps_its_default():
         ('{"num_heads": 4', r"must be a JSON object\. Received text that is none: .*line 1"),
         ("[1, 2]", r"must be a JSON object\. Received: a list\."),
         ("null", r"must be a JSON object\. Received: a NoneType\."),
-        ('{"num_head": 4}', r"HParams has no field 'num_head'\. Did you mean 'num_heads'"),
+        ('{"num_head": 4}', r"hparams has no field 'num_head'\. Did you mean 'num_heads'"),
         ('{"num_heads": "4"}', r"num_heads must be of type int\. Received: '4'\."),
         ('{"num_heads": 4.0}', r"num_heads must be of type int\. Received: 4\.0\."),
         ('{"num_heads": true}', r"num_heads must be of type int\. Received: True\."),
@@ -289,6 +302,10 @@ def test_json_without_a_field_keeps_its_default():
         ('{"optimizer_adam_epsilon": Infinity}', r"optimizer_adam_epsilon must be a finite number\. Received: inf\."),
         ('{"relu_dropout": NaN}', r"relu_dropout must be at least 0\.0 and at most 0\.99\. Received: nan\."),
         ('{"num_heads": 0}', r"num_heads must be at least 1\. Received: 0\."),
+        (f'{{"num_heads": {2**31}}}', r"num_heads must be a number of at most 2,147,483,647\. Received: 2147483648\."),
+        (f'{{"norm_epsilon": {10**400}}}', r"norm_epsilon must be a number of at most 2,147,483,647\. Received: 1000"),
+        (f'{{"num_heads": {"9" * 5000}}}', r"hparams must be a JSON object\. Received text that is none: Exceeds the "),
+        ("[" * 5000, r"hparams must be a JSON object\. Received text that is none: maximum recursion depth exceeded"),
     ],
 )
 def test_json_refuses(text, message):
@@ -303,6 +320,7 @@ def test_model_fields_are_fields():
     assert {"layer_prepostprocess_dropout", "batch_size", "train_steps", "dtype_policy"}.isdisjoint(MODEL_FIELDS)
 
 
-def test_docstring_examples():
-    failed, attempted = doctest.testmod(config)
+@pytest.mark.parametrize("module", [checked_fields, config])
+def test_docstring_examples(module):
+    failed, attempted = doctest.testmod(module)
     assert (failed, attempted > 0) == (0, True)

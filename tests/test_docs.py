@@ -1,18 +1,28 @@
-"""The documents name files, commands and flags that exist."""
+"""The documents name files, make targets, commands, flags, problems and hparam sets that exist."""
 
 from __future__ import annotations
 
+import importlib
 import re
-from pathlib import Path
+from collections.abc import Collection
 
 import pytest
+from absl import flags as absl_flags
+from documents import DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
-from t2tlite.bin import definitions
+from t2tlite import registry
+from t2tlite.bin import flags
 
-ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = ("t2tlite", "problems", "hparams", "bin", "tests", "docs", "benchmarks")
-FOREIGN = ("from-tensor2tensor.md",)  # names tensor2tensor's flags too
+OTHERS = {"signal", "distribution", "quick"}  # flags of srun and of benchmarks
+FOREIGN = ("from-tensor2tensor.md",)  # speaks of tensor2tensor's flags too
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    """Our problems and hparam sets, under their names."""
+    import t2tlite.hparams
+    import t2tlite.problems  # noqa: F401
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -25,12 +35,87 @@ def test_files_exist(document):
     assert missing == []
 
 
-@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.name not in FOREIGN], ids=lambda path: path.name)
-def test_flags_exist(document):
-    import t2tlite.problems  # noqa: F401  registers their options
+def mistake(command: Command, own: Collection[str] = ()) -> str:
+    """What is wrong with a command line, or nothing. `own`: a user's problems and sets; their flags are not known."""
+    program, words = command
+    if "--help" in words:
+        return ""
+    try:
+        args = flags.parse(importlib.import_module(SCRIPTS[program]).main.names, words)
+    except absl_flags.UnrecognizedFlagError as error:
+        return "" if any(word.startswith("--t2t_usr_dir") for word in words) else str(error)
+    except (absl_flags.Error, ValueError) as error:
+        return str(error)
+    known = {*own, *registry.list_problems(), *registry.list_hparams()}
+    names = [getattr(args, name, None) for name in ("problem", "hparams_set", "show_hparams")]
+    unknown = [name for name in filter(None, names) if name not in known and not re.fullmatch(r"[A-Z_.]+", name)]
+    return f"There is no {' and no '.join(unknown)}." if unknown else ""
 
-    known = {*definitions.DEFINITIONS, *definitions.problem_flags(), "help"}
-    text = document.read_text(encoding="utf-8")
-    commands = re.findall(r"^t2t-[^\n]*(?:\\\n[^\n]*)*", text, re.MULTILINE)
-    used = {flag for command in commands for flag in re.findall(r"--(\w+)", command)}
-    assert used - known == set()
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_commands_are_understood(document, tmp_path, monkeypatch):
+    """Each command in a block has flags that its program takes, with values of their types."""
+    (tmp_path / "flags.txt").write_text("")
+    found = []
+    own: set[str] = set()  # problems and hparam sets of a package of the user's
+    for block in blocks(document):
+        for line in lines(block.text):
+            line = re.sub(r"--flagfile=\S+", f"--flagfile={tmp_path}/flags.txt", line)
+            for command in commands(line):
+                if any(word.startswith("--t2t_usr_dir") for word in command.words):
+                    own |= {word.partition("=")[2] for word in command.words}
+                if wrong := mistake(command, own):
+                    found.append(f"{document.name}, block at {block.line}: {line}: {wrong}")
+    assert found == []
+
+
+@pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.name not in FOREIGN], ids=lambda path: path.name)
+def test_flags_in_sentences_exist(document):
+    """`--flag` is one of some command, and that of `t2t-x --flag` one of t2t-x; X may stand for a value."""
+    programs = {program: importlib.import_module(module).main.names for program, module in SCRIPTS.items()}
+    taken = {program: {*flags.definitions(names), "flagfile", "help"} for program, names in programs.items()}
+    anywhere = set().union(*taken.values())
+    text = re.sub(r"^ *```.*?^ *```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    unknown = []
+    for span in re.findall(r"`([^`]+)`", text):
+        program = span.split()[0] if span.split() else ""
+        if program in SCRIPTS or span.startswith("--"):
+            known = taken.get(program, anywhere)
+            used = set(re.findall(r"(?<!\S)--(\w+)(?![\w-])", span)) - known - OTHERS
+            unknown += [span for flag in used if flag.removeprefix("no") not in known]
+    assert unknown == []
+
+
+def test_make_targets_and_scripts_exist():
+    """`make X` in a block is a target, and `python X.py` a file."""
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    all_lines = [line for document in DOCUMENTS for block in blocks(document) for line in lines(block.text)]
+    made = {target for line in all_lines for target in re.findall(r"^make ([\w-]+)", line)}
+    assert made - targets == set()
+    assert made, "the documents have blocks"
+    scripts = {
+        path for line in all_lines for path in re.findall(r"\bpython (?:-m pytest (?:-q )?)?([\w/]+\.py)\b", line)
+    }
+    assert [path for path in sorted(scripts) if not (ROOT / path).exists()] == []
+    assert scripts
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("t2t-trainer --problem=wmt_ende --beam_size=4", "Unknown command line flag 'beam_size'"),
+        ("TF_CONFIG={} t2t-trainer --train_steps=many", "--train_steps=many"),
+        ("a | t2t-bleu --translation=x --references=y > z", "Unknown command line flag 'references'"),
+        ("t2t-decoder --output_dir=x; t2t-datagen --problem=wmt_enden", "There is no wmt_enden."),
+        ("t2t-trainer --problem=wmt_ende --hparams_set=transformer_bas", "There is no transformer_bas."),
+    ],
+)
+def test_a_wrong_command_is_found(line, message):
+    wrong = " ".join(mistake(command) for command in commands(line))
+    assert message in wrong
+
+
+def test_commands_of_a_line():
+    line = 'T=a srun --x t2t-trainer --data_dir=$D "--problem=p q"  # comment t2t-bleu'
+    assert [*commands(line, {"D": "d"})] == [("t2t-trainer", ["--data_dir=d", "--problem=p q"])]
+    assert lines("!t2t-a \\\n  --b\nc") == ["t2t-a   --b", "c"]

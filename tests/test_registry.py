@@ -211,8 +211,9 @@ def user_package(tmp_path, empty):
     (folder / "__init__.py").write_text(PACKAGE, encoding="utf-8")
     (folder / "tasks.py").write_text(TASKS, encoding="utf-8")
     yield folder
-    for name in [name for name in sys.modules if name.startswith(folder.name)]:
-        del sys.modules[name]
+    for name, module in list(sys.modules.items()):
+        if str(tmp_path) in str(getattr(module, "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.mark.parametrize("ending", ["", "/"])
@@ -235,9 +236,42 @@ def test_user_package_by_relative_path(user_package, monkeypatch):
 def test_user_package_that_fails_leaves_the_path_alone(user_package):
     path = list(sys.path)
     (user_package / "tasks.py").write_text("raise RuntimeError('mine')", encoding="utf-8")
-    with pytest.raises(RuntimeError, match="mine"):
+    message = rf"--t2t_usr_dir=.* cannot be imported \({user_package}/tasks\.py, line 1\): RuntimeError: mine"
+    with pytest.raises(ValueError, match=message):
         flags.import_user_package(str(user_package))
     assert sys.path == path
+    assert user_package.name not in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("def broken(:", r"cannot be imported: SyntaxError: invalid syntax \(__init__\.py, line 1\)"),
+        ("\nimport not_there", r"__init__\.py, line 2\): ModuleNotFoundError: No module named 'not_there'"),
+        ("raise SystemExit(3)", r"__init__\.py, line 1\): SystemExit: 3"),
+        ("from .tasks import gone", r"__init__\.py, line 1\): ImportError: cannot import name 'gone'"),
+    ],
+)
+def test_user_package_with_a_mistake(user_package, code, message):
+    (user_package / "__init__.py").write_text(code, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        flags.import_user_package(str(user_package))
+
+
+@pytest.mark.parametrize("name", ["spelling.v2", "spelling-v2", "2nd spelling", "my.problems.v1"])
+def test_user_package_whose_name_is_not_an_identifier(user_package, name):
+    folder = user_package.rename(user_package.with_name(name))
+    flags.import_user_package(str(folder))
+    assert "spell_backwards" in registry.list_problems()
+    assert registry.problem_classes()["spell_backwards"].__module__ == re.sub(r"[. -]", "_", name) + ".tasks"
+
+
+@pytest.mark.parametrize("name", ["json", "sys"])
+def test_user_package_with_the_name_of_another_module(user_package, name):
+    folder = user_package.rename(user_package.with_name(name))
+    with pytest.raises(ValueError, match=rf"name that no other module has\. Received: .*the module {name} \("):
+        flags.import_user_package(str(folder))
+    assert registry.list_problems() == {}
 
 
 @pytest.mark.parametrize("what", ["missing", "file.py", "folder"])
@@ -247,6 +281,8 @@ def test_user_package_that_is_none(tmp_path, what):
     message = rf"--t2t_usr_dir must be a folder with an __init__\.py\. Received: {re.escape(str(tmp_path / what))}\."
     with pytest.raises(ValueError, match=message):
         flags.import_user_package(str(tmp_path / what))
+    with pytest.raises(ValueError, match=r"Received: an empty name\."):
+        flags.import_user_package("")
 
 
 def test_no_user_package(empty):

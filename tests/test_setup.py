@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -63,3 +65,15 @@ def test_makefile_documents_every_target():
     lines = (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()
     (phony,) = [line.removeprefix(".PHONY:").split() for line in lines if line.startswith(".PHONY:")]
     assert phony == [line.split(":")[0] for line in lines if "  ## " in line and line[0].isalpha()]
+
+
+def test_an_environment_that_other_checkouts_share_is_not_emptied(tmp_path):
+    for name in ("Makefile", "requirements.txt", "requirements-dev.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "kept").touch()
+    (tmp_path / ".venv").symlink_to("shared")
+    made = subprocess.run(["make", "install"], cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode != 0
+    assert ".venv must be a folder of this checkout alone" in made.stderr
+    assert (tmp_path / "shared" / "kept").exists()

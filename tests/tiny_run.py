@@ -6,6 +6,7 @@ import contextlib
 import io
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import pytest
 import tensorflow as tf
@@ -80,16 +81,22 @@ class TinyRun(NamedTuple):
 SMALL = "hidden_size=8,filter_size=8,num_heads=1,layer_prepostprocess_dropout=0.2"
 
 
+def user_package(factory: pytest.TempPathFactory) -> Path:
+    """The folder of the package: one for all tests of a process, in which it can be imported once."""
+    package = factory.getbasetemp() / "twenty_words_package"
+    package.mkdir(exist_ok=True)
+    (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    return package
+
+
 def tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
     """Trains the run; tests ask for the fixture `made`."""
     folder = factory.mktemp("tiny_run")
-    package = folder / "twenty_words_package"
-    package.mkdir()
-    (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
-    made = TinyRun(package, folder / "data", folder / "run", "", "")
+    made = TinyRun(user_package(factory), folder / "data", folder / "run", "", "")
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        status = train(made, made.run, "--generate_data", "--num_processes=1", "--local_eval_frequency=40")
+        more = "--generate_data", "--num_processes=1", "--local_eval_frequency=40"
+        status = t2t_trainer.main(trainer_flags(made, made.run, *more))
     assert status == 0, err.getvalue()
     return made._replace(stdout=out.getvalue(), stderr=err.getvalue())
 
@@ -107,8 +114,9 @@ def trainer_flags(made: TinyRun, output_dir: Path, *flags: str) -> list[str]:
 
 
 def train(made: TinyRun, output_dir: Path, *flags: str) -> int:
-    """Calls t2t-trainer in this process and returns its exit status."""
-    return t2t_trainer.main(trainer_flags(made, output_dir, *flags))
+    """Calls t2t-trainer in this process and returns its exit status. It decodes no samples, which takes seconds."""
+    with mock.patch("t2tlite.runs.train.SAMPLES", 0):
+        return t2t_trainer.main(trainer_flags(made, output_dir, *flags))
 
 
 def tensors(checkpoint: str | Path) -> dict:

@@ -1,4 +1,4 @@
-"""OpenNMT-tf's Transformer in the size of a job, post-norm as in the paper."""
+"""OpenNMT-tf's Transformer in the size of a job."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from program import CORES, Job
 NAME = f"OpenNMT-tf {opennmt.__version__}"
 
 
-def make_model(job: Job, **params: Any) -> opennmt.models.Transformer:
+def make_model(job: Job, pre_norm: bool = False, **params: Any) -> opennmt.models.Transformer:
     """A model with random weights; `params` are those of OpenNMT-tf's configuration."""
     import tensorflow as tf
 
@@ -26,7 +26,7 @@ def make_model(job: Job, **params: Any) -> opennmt.models.Transformer:
         num_heads=job.num_heads,
         ffn_inner_dim=job.filter_size,
         share_embeddings=opennmt.models.EmbeddingsSharingLevel.ALL,
-        pre_norm=False,
+        pre_norm=pre_norm,
     )
     tokens = ["<blank>", "<s>", "</s>", *(f"token{i}" for i in range(3, job.vocab_size - 1))]  # and one for the unknown
     with tempfile.TemporaryDirectory() as folder:

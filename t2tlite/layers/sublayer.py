@@ -1,4 +1,4 @@
-"""What the sublayers are made of beside attention: feed-forward, residual connection with normalisation, dropout.
+"""The parts of the sublayers other than attention: feed-forward, residual connection with normalisation, dropout.
 
 The mask of dropout is a pure function of a seed that the caller passes. Nothing is remembered between calls, so a
 training step is a function of (weights, batch, step number): a resumed run draws the masks that an uninterrupted one

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import statistics
-import time
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -19,25 +18,22 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from t2tlite.config import HParams
-from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.dataset import Dataset
-from t2tlite.data.input_pipeline import distribute
+from t2tlite.decoding.translator import MAX_SOURCE_TOKENS
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
-from t2tlite.models.transformer import build_transformer
 from t2tlite.runs.load import load
 from t2tlite.runs.run_folder import NO_COST, RunFolder
 from t2tlite.runs.train import RunOptions, train_run
 from t2tlite.table3.rows import ROWS, Row
-from t2tlite.table3.table import Result, Table, has_matplotlib, markdown_table, read_result
+from t2tlite.table3.table import Result, Table, has_matplotlib, read_result
 from t2tlite.tasks.task import Score
+from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.cost import Cost, estimate
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.progress import report
-from t2tlite.training.train_step import make_optimizer, make_train_step
 
 BEAM_SIZE = 4
-PROBE_STEPS = 3  # timed in a dry run, after as many that are not
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +45,7 @@ class Sweep:
     folder: Path  # of the runs and the table
     strategy: tf.distribute.Strategy  # the devices
     config: LoopConfig  # of the training loop; train_steps and random_seed are each row's own
-    command: str  # the command line, for the table and each run's flags.txt
+    command: Sequence[str]  # the command line, for the table and each run's flags.txt
 
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
@@ -58,7 +54,7 @@ class Sweep:
         The table, whose path is returned, shows all rows that fit the base, with all results obtained so far.
 
         Raises ValueError if a folder holds a row of other hparams, before anything is trained, or at the end if rows
-        failed; and Interrupted, with a checkpoint saved, if SIGINT or SIGTERM came.
+        failed; and Interrupted, with a checkpoint saved, if SIGINT, SIGTERM or SIGHUP came.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
@@ -72,8 +68,8 @@ class Sweep:
             report(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
             try:
                 result = self._run_row(row, seed)
-            except (FloatingPointError, tf.errors.ResourceExhaustedError) as error:
-                reason = str(error).strip().split("\n")[0]
+            except (FloatingPointError, MemoryError, tf.errors.ResourceExhaustedError) as error:
+                reason = reason_of(error)
                 report(f"Row {row.name}, seed {seed} failed: {reason}")
                 failed.append(f"{row.name}, seed {seed} ({reason})")
             else:
@@ -93,7 +89,7 @@ class Sweep:
         """Trains, evaluates and decodes; writes result.json."""
         hparams, run = row.apply(self.base), self._run_folder(row, seed)
         config = dataclasses.replace(self.config, train_steps=hparams.train_steps, random_seed=seed)
-        options = RunOptions(command=self.command + "\n")
+        options = RunOptions(command=self.command)
         evaluation = train_run(self.dataset, hparams, run, config, self.strategy, options)
         forget_models()
         cost = (run.costs() or [NO_COST])[-1]
@@ -153,7 +149,7 @@ class Sweep:
             found = [result for run in runs if (result := read_result(RunFolder(run)))]
             same = [result for result in found if (result.data, result.hparams) == wanted]
             table[row] = sorted(same, key=lambda result: result.seed)
-        return Table(self.dataset.name, self.base, table, self.command)
+        return Table(self.dataset.name, self.base, table, shlex.join(self.command))
 
     def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
         """`, about 3:20 h of training to go`, by the operations and times of the rows that are finished."""
@@ -169,62 +165,14 @@ class Sweep:
         return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
 
 
-def dry_run(
-    rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
-) -> str:
-    """What the rows would cost, each run `num_seeds` times: sizes and costs by formula, hours by a few timed steps.
-
-    Raises ValueError as `check_positions` does.
-    """
-    check_positions(rows, base, dataset)
-    columns = ("row", "params ×10^6", "paper", "FLOPs per step", "memory, GB", "seconds per step", "steps", "hours")
-    lines, total = [], 0.0
-    for number, row in enumerate(rows, start=1):
-        report(f"Row {number} of {len(rows)}: timing a few steps of {row.name}.")
-        hparams = row.apply(base)
-        cost = cost_of(hparams, dataset)
-        try:
-            seconds = seconds_per_step(hparams, dataset, strategy)
-            hours = seconds * hparams.train_steps / 3600
-            total += hours
-            times = (f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{hours:.2f}")
-        except tf.errors.ResourceExhaustedError:  # more memory than there is
-            times = ("too large", f"{hparams.train_steps:,}", "too large")
-        forget_models()
-        sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
-        costs = (f"{cost.flops_per_step:.2e}", f"{cost.memory_bytes / 1e9:.1f}")
-        lines.append((row.name, *sizes, *costs, *times))
-    pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
-    return (
-        f"{markdown_table(columns, lines, labels=1)}\n"
-        f"{total * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
-        f"decoding. FLOPs and memory are by formula, for each of {strategy.num_replicas_in_sync} replica(s); "
-        f"TensorFlow needs some memory in addition. Vocabulary: {pieces} pieces (paper: 37,000).\n"
-    )
-
-
-def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
-    """Median time of a training step on real batches, compilation left out: each batch is seen once before."""
-    store = dataset.store("train")
-    plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
-    with strategy.scope():
-        model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    train_step = make_train_step(strategy, model, optimizer, hparams)
-    batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
-    times = []
-    for iterator in (iter(batches), iter(batches)):
-        for _ in range(PROBE_STEPS):
-            started = time.monotonic()
-            float(train_step(iterator).loss)  # waits for the device
-            times.append(time.monotonic() - started)
-    return statistics.median(times[PROBE_STEPS:])
-
-
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
-    """Raises ValueError where learned positions do not reach dev's longest pair: known before hours of work."""
+    """Raises ValueError where a dev pair is too long to decode, or for learned positions, before hours of work."""
     dev = dataset.manifest.split("dev")
+    if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
+        raise ValueError(
+            f"Dev is decoded, so each source must have at most {MAX_SOURCE_TOKENS:,} tokens. Received: one with "
+            f"{dev.longest_source - 1:,} in {dataset.folder}. Make data without it."
+        )
     for row in rows:
         whose = f"dev's longest sentence (row {row.name}; --rows can leave it out)"
         row.apply(base).check_positions(max(dev.longest_source, dev.longest_target), whose)
@@ -248,5 +196,7 @@ def _score_dev(run: RunFolder, dataset: Dataset) -> tuple[Score, int]:
     sources = store.source_text()
     with tqdm(total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False) as bar:
         decoded = translator.decode_and_score(sources, store.target_text(), options, bar.update)
-    write_lines(run.decoded_text("dev", translator.step), [output.text for output in decoded.best])
+    write_lines(
+        run.decoded_text(run.decode_name("dev", translator.checkpoint)), [output.text for output in decoded.best]
+    )
     return decoded.score, translator.model.count_params()

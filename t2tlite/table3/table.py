@@ -17,7 +17,7 @@ import numpy as np
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.files.atomic_file import atomic_file, write_text
-from t2tlite.files.records import read_record, write_record
+from t2tlite.files.records import Amount, Count, read_record, write_record
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.table3.rows import Row
 
@@ -31,16 +31,16 @@ class Result:
     vocabulary_sha256: str  # of both vocabularies (RunManifest.vocabulary_sha256)
     hparams: HParams
     seed: int
-    steps: int
-    replicas: int
-    perplexity: float  # of dev, per token of the vocabulary, without label smoothing
-    loss: float  # nats per token
-    accuracy: float
-    bleu: float  # of dev, sacrebleu's, beam 4; for a problem that is not translation the metric that `metric` names
+    steps: Count
+    replicas: Count
+    perplexity: Amount  # of dev, per token of the vocabulary, without label smoothing
+    loss: Amount  # nats per token
+    accuracy: Amount
+    bleu: Amount  # of dev, sacrebleu's, beam 4; for a problem that is not translation the metric that `metric` names
     bleu_signature: str
-    parameters: int
-    seconds: float  # in the training loop, over all interruptions, without evaluation
-    training_flops: float  # of all replicas: tokens trained on times the cost of one by formula
+    parameters: Count
+    seconds: Amount  # in the training loop, over all interruptions, without evaluation
+    training_flops: Amount  # of all replicas: tokens trained on times the cost of one by formula
     metric: str = "BLEU"
 
     @property

@@ -23,7 +23,13 @@ from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
 
 FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
 
-NOT_IN_FILES = ("accumulate_steps", "dtype_policy", "jit_compile", "self_attention_radius")  # fields of HParams
+NOT_IN_FILES = (  # fields of HParams
+    "accumulate_steps",
+    "dtype_policy",
+    "global_batch_tokens",
+    "jit_compile",
+    "self_attention_radius",
+)
 
 # MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
 # them are the paper's, which are the defaults of HParams.
@@ -105,7 +111,7 @@ def read_hparams(path: Path) -> dict[str, Any]:
         values = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(values, dict):
             raise ValueError(f"a {type(values).__name__}")
-    except ValueError as error:  # also if the file is not JSON or not UTF-8
+    except (ValueError, RecursionError) as error:  # also if the file is not JSON or not UTF-8
         raise ValueError(f"{path} must hold a JSON object. Received: {error}. Copy it again.") from error
     return values
 
@@ -147,7 +153,8 @@ def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[
     values = dict(defaults)
     for name, default in defaults.items():
         kind, value = type(default), theirs.get(name, default)
-        if (kind is float and type(value) is int) or (kind is bool and value in (0, 1)):  # some sets have int(True)
+        whole = type(value) is int and abs(value) < 2**63
+        if (kind is float and whole) or (kind is bool and value in (0, 1)):  # some sets have int(True)
             value = kind(value)
         if type(value) is kind:
             values[name] = value

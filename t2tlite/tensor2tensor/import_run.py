@@ -13,7 +13,14 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.manifest import FORMAT, ImportedFrom, RunManifest
-from t2tlite.files.checkpoint_paths import CHECKPOINT_PREFIX, list_checkpoints, step_of
+from t2tlite.files.checkpoint_paths import (
+    CHECKPOINT_PREFIX,
+    list_checkpoints,
+    readable_path,
+    remove_unfinished,
+    step_of,
+)
+from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.tensor2tensor.hparams import convert_hparams, read_hparams
@@ -25,7 +32,8 @@ from t2tlite.tensor2tensor.variables import (
     model_variables,
     trained_target_space,
 )
-from t2tlite.training.checkpoints import restore_weights, save_weights
+from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
+from t2tlite.training.cost import parameter_counts
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -57,7 +65,10 @@ class Imported:
 
 
 def import_run(
-    given: Given, folder: RunFolder, command: str = "", progress: Callable[[Sequence[str]], Iterable[str]] = iter
+    given: Given,
+    folder: RunFolder,
+    command: Sequence[str] = (),
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
 
@@ -65,7 +76,8 @@ def import_run(
     a tqdm bar.
 
     Raises:
-        ValueError: the model is not supported, files do not fit each other, or `folder` holds another run.
+        ValueError: the model is not supported, files do not fit each other, `folder` holds another run, or another
+            process writes it.
         FileNotFoundError: a file is missing.
         OSError: a file cannot be written, for instance because the disk is full. The same call again resumes.
     """
@@ -97,23 +109,25 @@ def import_run(
     manifest = _manifest(flags.get("problem", "imported"), entries, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
 
+    stored = sum(variables[name].size for name in model_variables(variables))
+    if (described := sum(parameter_counts(hparams, *sizes).values())) > 4 * stored:  # no memory may hold that model
+        raise ValueError(
+            f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
+            f"of {described:,}. Give the hparams.json that it was trained with."
+        )
     model = build_transformer(hparams, *sizes)
     for path in paths:
         load_variables(model, _read(path), target_space or 0)
         _check_checkpoint(folder, model, step_of(path))
-    folder.create(hparams, manifest, given.vocabularies)
-    folder.write_flags(command)
     saved = []
-    for path in progress(paths):
-        load_variables(model, _read(path), target_space or 0)
-        step = step_of(path)
-        try:
-            saved.append(save_weights(model, folder.path, step))
-        except tf.errors.OpError as error:
-            raise OSError(
-                f"{CHECKPOINT_PREFIX}-{step} must fit on the disk of {folder}. Received: {_reason(error)}. Free some "
-                "space and run the same command again: it resumes."
-            ) from error
+    with only_process(folder.path, "import into a run"):
+        remove_unfinished(folder.path)
+        folder.create(hparams, manifest, given.vocabularies)
+        if command:
+            folder.write_flags(command)
+        for path in progress(paths):
+            load_variables(model, _read(path), target_space or 0)
+            saved.append(save_weights(model, folder.path, step_of(path)))
     return Imported(saved, model.count_params(), target_space, notes)
 
 
@@ -136,27 +150,22 @@ def _checkpoints(given: Path) -> list[str]:
 def _read(path: str) -> dict[str, np.ndarray]:
     """The model's variables by name, and the optimizer state of the target space embedding."""
     try:
-        reader = tf.train.load_checkpoint(path)
-        names = reader.get_variable_to_shape_map()
-        wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
-        if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
-            scopes = sorted({name.split("/")[0] for name in wanted})
-            raise ValueError(
-                f"The checkpoint must be of tensor2tensor's model transformer. Received: {path}, with variables of "
-                f"{', '.join(scopes) or 'no model'}."
-            )
-        return {name: reader.get_tensor(name) for name in wanted}
+        with readable_path(path) as readable:
+            reader = tf.train.load_checkpoint(readable)
+            names = reader.get_variable_to_shape_map()
+            wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
+            if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
+                scopes = sorted({name.split("/")[0] for name in wanted})
+                raise ValueError(
+                    f"The checkpoint must be of tensor2tensor's model transformer. Received: {path}, with variables of "
+                    f"{', '.join(scopes) or 'no model'}."
+                )
+            return {name: reader.get_tensor(name) for name in wanted}
     except (tf.errors.OpError, RuntimeError, IndexError) as error:
         raise ValueError(
-            f"A whole checkpoint is required. Received: {path}, which cannot be read: {_reason(error)}. Copy it again, "
-            "all its files."
+            f"A whole checkpoint is required. Received: {path}, which cannot be read: {reason_of(error)}. Copy it "
+            "again, all its files."
         ) from error
-
-
-def _reason(error: Exception) -> str:
-    """TensorFlow's message without the names of its operations."""
-    line = str(error).strip().split("\n")[0]
-    return re.sub(r"^\{\{.*?\}\} ?| ?\[Op:\w+\]$", "", line).rstrip(".")
 
 
 def _trainer_flags(*folders: Path) -> dict[str, str]:

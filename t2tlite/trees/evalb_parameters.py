@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,7 @@ def read_parameters(path: str | Path) -> EvalbParameters:
                 f"({' '.join(values)}). Write a line for each."
             )
         if field in ("labelled", "cutoff_length"):
-            if not values[0].isdecimal():
+            if not re.fullmatch("[0-9]{1,9}", values[0]):
                 raise ValueError(f"{place}: {keyword} takes a whole number. Received: {values[0]!r}. Correct it.")
             fields[field] = bool(int(values[0])) if field == "labelled" else int(values[0])
         elif field is not None:

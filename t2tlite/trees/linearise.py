@@ -20,9 +20,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from t2tlite.trees.restore import NORMALISED_TAG, PUNCTUATION_TAGS, Event, Restored, restore
-from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_words
 
-PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+")
+PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,12 +59,12 @@ class Linearisation:
 
     def symbols(self, tree: Tree) -> set[str]:
         """The tokens of a tree's brackets and tags."""
-        return set(dataclasses.replace(self, has_tags=True).write(tree).split())
+        return set(split_words(dataclasses.replace(self, has_tags=True).write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
         """The tokens as events, and the number of malformed tokens, which are split before each bracket."""
         events, malformed = [], 0
-        for token in sequence.split():
+        for token in split_words(sequence):
             pieces = PIECE.findall(token)
             malformed += pieces != [token] or token in "()"
             for piece in pieces:
@@ -89,7 +89,7 @@ class Tensor2tensorLinearisation(Linearisation):
     def _events(self, sequence: str) -> tuple[list[Event], int]:
         events, malformed = [], 0
         unopened: Counter[str] = Counter()  # closing labels to the right that have no opening label yet
-        for token in reversed(sequence.split()):
+        for token in reversed(split_words(sequence)):
             closing = token.startswith("/")
             label = re.sub(r"[()\0]", "", token[closing:])
             malformed += not label or label != token[closing:]

@@ -11,7 +11,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 
-from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree
+from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_words
 
 NORMALISED_TAG = "XX"
 # Tags whose words EVALB leaves out of the score under COLLINS.prm. They stay, or the trees could not be scored.
@@ -141,11 +141,14 @@ def fitting_tag(word: str, tag: str) -> str:
 
 
 def tree_word(word: str) -> str:
-    """A word as it is in a tree, with -LRB- for (. Raises ValueError if it is empty or holds white space."""
-    if word.split() != [word]:
+    """A word as it is in a tree, with -LRB- for ( and U+FFFD for NUL, which no file of trees may have.
+
+    Raises ValueError if it is empty or holds white space.
+    """
+    if split_words(word) != [word]:
         advice = "Split the sentence on white space."
         raise ValueError(f"A word must be text without white space. Received: {word!r}. {advice}")
-    return word.replace("(", "-LRB-").replace(")", "-RRB-")
+    return word.replace("(", "-LRB-").replace(")", "-RRB-").replace("\0", "\ufffd")
 
 
 def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:

@@ -2,7 +2,8 @@
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
-Trees may be thousands of brackets deep, so nothing in this file recurses.
+White space is that of ASCII, as for EVALB: a no-break space, with which treebanks write numbers such as 10 000, is a
+part of its word. Trees may be thousands of brackets deep, so nothing in this file recurses.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ EMPTY_TAG = "-NONE-"  # the tag of a trace, whose "word" is not part of the sent
 HEADER = "*x*"  # the start of the copyright lines above the trees in some files of the Penn Treebank
 
 OPEN, TAG, CLOSE = "open", "tag", "close"  # the kinds of steps in `Tree.walk`
-TOKEN = re.compile(r"[()]|[^\s()]+")
+TOKEN = re.compile(r"[()]|[^\s()]+", re.ASCII)
+WORD = re.compile(r"\S+", re.ASCII)
 CATEGORY = re.compile(r"[^-=|]+")
 
 
@@ -69,6 +71,11 @@ class Tree:
 
     def __hash__(self) -> int:
         return hash(format_tree(self))
+
+
+def split_words(text: str) -> list[str]:
+    """The words of a sentence, or the tokens of a sequence, which ASCII white space separates."""
+    return WORD.findall(text)
 
 
 def parse_tree(text: str) -> Tree:

@@ -225,3 +225,32 @@ def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
         assert title in text
     assert "PyTorch: not installed; pip install torch." in text
     assert text.count("old") == 1  # the other block
+
+
+def test_a_file_to_decode_needs_a_model_that_the_peers_also_have(made, tmp_path):
+    file_decoding = importlib.import_module("file_decoding")
+    with pytest.raises(ValueError, match="The run must be pre-norm with one shared embedding"):
+        file_decoding.write_job(made.run, ["red cat"], 2, tmp_path / "job.npz")
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("embedding/weight", "embedding/weight"),
+        ("transformer/encoder_norm/beta", "encoder_norm/beta"),
+        ("transformer/decoder_0/cross_attention_residual/norm/beta", "decoder_0/cross_attention_residual/norm/beta"),
+        ("transformer/decoder_0/feed_forward_residual/feed_forward/inner/bias", "decoder_0/feed_forward/inner/bias"),
+    ],
+)
+def test_names_of_weights_for_the_peers(path, name):
+    assert importlib.import_module("file_decoding").short_name(path) == name
+
+
+def test_a_peer_gets_sentences_longest_first_and_padded(tmp_path):
+    importlib.import_module("program")
+    file_job = importlib.import_module("peers.file_job")
+    rows = {f"s:{i}": np.arange(2, 2 + length, dtype=np.int32) for i, length in enumerate((1, 3, 2))}
+    positions = np.zeros((4, 2), np.float32)
+    np.savez(tmp_path / "job.npz", settings='{"batch": 2}', positions=positions, **rows)
+    batches = [(chosen, ids.tolist()) for chosen, ids in file_job.FileJob(str(tmp_path / "job.npz")).batches()]
+    assert batches == [([1, 2], [[2, 3, 4], [2, 3, 0]]), ([0], [[2]])]

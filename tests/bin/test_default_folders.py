@@ -41,14 +41,17 @@ def test_train_and_decode_by_names_alone(made, empty, capsys):
     assert t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"]) == 0
     said = capsys.readouterr()
     assert said.err.startswith(f"The run is in {RUN}.\n")
-    assert said.out.endswith(f"The run is in {RUN}.\n")
+    assert f"The run is in {RUN}.\n" in said.out
     assert (empty / RUN / "model.ckpt-1.index").exists()
     recorded = (empty / RUN / "flags.txt").read_text().splitlines()
-    assert {"t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
+    assert {"# t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
 
     assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
     shown = capsys.readouterr().out
-    assert shown.endswith(f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {RUN}/decodes/test.1.txt\n")
+    written = f"{RUN}/decodes/test.1.beam_size=1"
+    assert shown.endswith(
+        f"Run {RUN}, checkpoint {RUN}/model.ckpt-1, translations {written}.txt, references {written}.ref\n"
+    )
 
 
 def test_average_and_decode_by_names_alone(made, empty, capsys):
@@ -57,9 +60,9 @@ def test_average_and_decode_by_names_alone(made, empty, capsys):
     assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
 
     assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1", "--checkpoint_path=averaged"]) == 0
-    written = f"{RUN}/decodes/test.120"
+    written = f"{RUN}/decodes/test.120.averaged.beam_size=1"
     assert capsys.readouterr().out.endswith(
-        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations {written}.txt\n"
+        f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations {written}.txt, references {written}.ref\n"
     )
     assert (empty / f"{written}.json").exists()
 

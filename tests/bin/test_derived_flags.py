@@ -6,6 +6,7 @@ import dataclasses
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
 
@@ -21,6 +22,14 @@ def test_the_training_loops_flags(capsys):
     assert flags.DEFINITIONS["keep_checkpoint_max"] == (
         "Checkpoints kept, the newest; the best by dev is kept in addition.", int, 20
     )  # fmt: skip
+
+
+def test_decode_hparams_are_explained():
+    """Every field with its default and its meaning."""
+    text = flags.DEFINITIONS["decode_hparams"].help
+    for field in dataclasses.fields(DecodeHParams):
+        assert f"{field.name}={field.default}: {field.metadata['meaning']}" in text
+        assert field.metadata["meaning"], field.name
 
 
 def test_options_of_our_problems():
@@ -70,7 +79,8 @@ def test_options_of_other_problems(monkeypatch):
         vocab_size: int = 300
 
     found = flags.problem_flags()
-    share = "Pieces in the vocabulary that source and target share. (default: the problem's)"
+    share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
+    share += "many as it can. (default: the problem's)"
     assert found["vocab_size"] == (share, int, None)
     assert found["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -153,11 +154,11 @@ def test_help_of_every_flag():
     text = flags.help_text("Doc.", names)
     lines = text.splitlines()
     assert all(len(line) <= 100 for line in lines)
-    for name, (_, kind, default) in flags.definitions(names).items():
-        shown = f"  --[no]{name}" if kind is bool else f"  --{name}"
+    for name, flag in flags.definitions(names).items():
+        shown = f"  --[no]{name}" if flag.kind is bool else f"  --{name}"
         assert lines.count(shown) == 1
-        if kind is bool:
-            assert default is False, name
+        if flag.kind is bool:
+            assert flag.default is False, name
     assert "(default: 600)" in text
     assert "(default: )" not in text
     assert "(default: None)" not in text
@@ -169,6 +170,26 @@ def test_flags_are_tensor2tensors():
         t2t_usr_dir registry_help decode_hparams decode_from_file decode_to_file decode_interactive checkpoint_path
         score_file""".split()
     assert set(theirs) <= set(flags.DEFINITIONS)
+
+
+TEXT_FLAGS = {"source", "target", "word"}
+
+
+def test_a_tilde_is_the_home_folder_in_every_flag_but_text(monkeypatch):
+    """The shell leaves the ~ of --name=~/x as it is."""
+    importlib.import_module("t2tlite.problems")  # which have options
+    monkeypatch.setenv("HOME", "/home/someone")
+    names = (*flags.DEFINITIONS, flags.PROBLEM_OPTIONS)
+    known = {name: flag for name, flag in flags.definitions(names).items() if flag.kind in (str, list)}
+    assert {"decode_to_file", "html", "warm_start_from", "train_source", "vocab_file", "t2t_vocab"} < set(known)
+    args = flags.parse(names, [f"--{name}=~/a{',~/b' * (flag.kind is list)}" for name, flag in known.items()])
+    for name, flag in known.items():
+        value = args.options[name] if name in args.options else getattr(args, name)
+        if name in TEXT_FLAGS:
+            assert value == "~/a", name
+        else:
+            paths = ["/home/someone/a", "/home/someone/b"] if flag.kind is list else "/home/someone/a"
+            assert (list(value) if flag.kind is list else value) == paths, name
 
 
 # what flags stand for
@@ -204,7 +225,23 @@ def test_words_and_what_is_recorded(parsed):
     argv = ["--seeds=1", "--n=6"]
     assert flags.Command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append)(argv) == 0
     assert flags.words(kept[0]) == ["--n=6"]  # the others have their defaults
-    assert flags.recorded("t2t-x", kept[0]) == "t2t-x\n--seeds=1\n--n=6\n--random_seed=1\n"
+    assert flags.recorded("t2t-x", kept[0]) == ["t2t-x", "--seeds=1", "--n=6", "--random_seed=1"]
+
+
+def test_flags_from_a_file(parsed, tmp_path, capsys):
+    """Comments and blank lines do not count; of flags given twice the last counts, wherever it stands."""
+    (tmp_path / "inner").write_text("--vocab_size=7\n", encoding="utf-8")
+    text = f"# t2t-x\n--problem=ä b\n\n--generate_data=True\n--hparams=a=1,b=2\n--flagfile={tmp_path}/inner\n"
+    (tmp_path / "flags.txt").write_text(text, encoding="utf-8")
+    args = parsed("--problem=before", "--hparams=before", f"--flagfile={tmp_path}/flags.txt", "--hparams=after")
+    assert vars(args) == {"problem": "ä b", "generate_data": True, "hparams": "after", "options": {"vocab_size": 7}}
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    for name in ("absent", "binary"):
+        assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={tmp_path}/{name}"]) == 1
+        told = capsys.readouterr().err
+        assert told.startswith("t2tlite: --flagfile must be a text file with a flag on each line. Received: ")
+        assert told.count("\n") == 1
+    assert "  --flagfile\n" in flags.help_text("Doc.", NAMES)
 
 
 def test_require():

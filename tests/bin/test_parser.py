@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -15,9 +16,8 @@ import pytest
 
 import t2tlite
 from t2tlite import registry
-from t2tlite.bin import t2t_decoder, t2t_trainer
+from t2tlite.bin import t2t_decoder, t2t_evalb, t2t_trainer
 from t2tlite.problems import grammar
-from t2tlite.runs.run_folder import BestCheckpoint
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import _Loop
@@ -113,7 +113,14 @@ def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded_once, capsys):
     assert re.search(rf"^F1 {f1:.2f} \(recall \d+\.\d\d, precision \d+\.\d\d, ", shown, re.MULTILINE)
     assert re.search(r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30 sentences\)\nEVALB, COL", shown)
     assert re.search(r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE)
-    assert shown.endswith(f"Run {made.run}, checkpoint {made.run}/model.ckpt-300, trees {written}\n")
+    gold = written.with_suffix(".gold")
+    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-300, trees {written}, references {gold}\n"
+    assert shown.endswith(where)
+    assert [parse_tree(line) for line in gold.read_text().splitlines()] == made.dev
+    assert t2t_evalb.main([f"--gold={gold}", f"--predicted={written}"]) == 0
+    assert f"{f1:.2f}" in capsys.readouterr().out
+    sources = written.with_suffix(".src").read_text().splitlines()
+    assert [line.split() for line in sources] == [tree.words() for tree in made.dev]
 
     record = json.loads((made.run / "decodes" / "dev.300.json").read_text())
     assert record["scores"]["F1"] == pytest.approx(f1)
@@ -171,18 +178,20 @@ def test_n_best(made, loaded_once, tmp_path, capsys):
     assert decode(made.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
     rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["0", "1", "1"]
-    assert rows[0][1:] == ["", "0.000000"]
+    assert rows[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
     for row in rows[1:]:
         assert parse_tree(row[1]).words() == "A bird was not sick .".split()
-    assert 0 > float(rows[1][2]) != float(rows[2][2])
+    assert 0 > float(rows[1][3]) != float(rows[2][3])
 
 
 def test_interactive(made, loaded_once, monkeypatch, capsys):
     typed = iter(["A bird was not sick .", "cat " * 2100, ""])
     monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
     assert decode(made.run, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r" +-\d\.\d{3}  \(TOP .*\(\. \.\)+", lines[1])
+    assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d+\.\d{3}  \(TOP .*\(\. \.\)+", lines[1])
     assert "A sentence must have at most 2,048 tokens." in lines[2]
 
 
@@ -202,6 +211,7 @@ def test_parse(model):
     assert parses[0] == n_best[0]
     assert model.translate(sentences[:1], beam_size=2)[0] in [one.sequence for one in n_best]
     assert model.parse([]) == []
+    assert model.parse(sentences[0], beam_size=2) == parses[0]
 
 
 def test_parse_n_best(model):
@@ -212,8 +222,6 @@ def test_parse_n_best(model):
 
 
 def test_what_parse_refuses(model):
-    with pytest.raises(ValueError, match=r"A list of sentences is required\. Received: one string\."):
-        model.parse("A bird was not sick .")
     with pytest.raises(ValueError, match=r"Each sentence must be a string\. Received: \['A', 'bird'\]\."):
         model.parse([["A", "bird"]])
     with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens"):
@@ -236,18 +244,14 @@ def test_f1_of_dev_while_training(made, loaded_once, tmp_path):
 
 
 def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
-    class Checkpoints:
-        best: BestCheckpoint | None = None
-
-        def save_best(self, best):
-            self.best = best
-
-    checkpoints = Checkpoints()
+    saved = []
+    checkpoints = SimpleNamespace(save_best=saved.append)
+    state = SimpleNamespace(checkpoints=checkpoints, best=None, evaluations=[], writes=False)
     for step, loss, f1, better in ((1, 3.0, 20.0, True), (2, 4.0, 40.0, True), (3, 2.0, 30.0, False)):
-        state = SimpleNamespace(checkpoints=checkpoints, step=step)
-        score = Score("F1", {"F1": f1}, "EVALB")
+        state.step = step
+        score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
         assert _Loop._keep_if_best(state, Evaluation(loss, 0.5, 10), score) == better
-    assert (checkpoints.best.step, checkpoints.best.metrics["f1"]) == (2, 40.0)
+    assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
 
 
 # other ways to write trees, and the other direction
@@ -262,7 +266,8 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     assert decode(run, "--split=dev", FAST) == 0
     shown = capsys.readouterr().out
     gold = list(registry.problem("grammar_parsing").trees("dev", None))
-    f1 = f1_of(run / "decodes" / "dev.2.txt", gold)
+    (decoded,) = (run / "decodes").glob("dev.2.*.txt")
+    f1 = f1_of(decoded, gold)
     tagging = r", tagging accuracy \d+\.\d\d" if linearisation == "t2t" else ""
     assert re.search(rf"^F1 {f1:.2f} \(recall .*unscored sentences \d+{tagging}\) on dev", shown, re.MULTILINE)
     shown_gold = parse_tree(re.search(r"^gold +(.*)$", shown, re.MULTILINE)[1])
@@ -276,7 +281,7 @@ def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     assert train(tmp_path / "data", run, *flags, *generated("normalised", 1500)) == 0
     assert decode(run, "--split=dev", FAST) == 0
     shown = capsys.readouterr().out
-    assert re.search(r"^BLEU \d+\.\d\d on dev \(30 sentences\)\nnrefs:1", shown, re.MULTILINE)
+    assert re.search(r"^BLEU \d+\.\d\d \(chrF2 .*\) on dev \(30 sentences\)\nBLEU\|nrefs:1", shown, re.MULTILINE)
     assert re.search(r"^source +\(S \(", shown, re.MULTILINE)
     assert re.search(r"^reference +\w+ ", shown, re.MULTILINE)
     model = t2tlite.load(run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -37,11 +38,58 @@ def test_mean_of_the_newest_two(run, tmp_path, capsys):
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
 
-@pytest.mark.parametrize("n", [4, 0, -1])
-def test_not_as_many_checkpoints(run, capsys, n):
-    assert t2t_avg_checkpoints.main([f"--output_dir={run}", f"--n={n}"]) == 1
-    told = capsys.readouterr().err
-    assert f"--n must be from 1 to the number of checkpoints in {run}. Received: --n={n}, 3 checkpoints." in told
+def averaged(run, capsys, *flags):
+    """The steps that the command averages, as it says, and what it says before that."""
+    assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 0
+    *before, said = capsys.readouterr().out.splitlines()
+    count, first, last = re.fullmatch(r"Averaged (\d+) .*?ckpt-(\d+) to .*?ckpt-(\d+), into .*", said).groups()
+    assert (run / "averaged" / f"model.ckpt-{last}.index").exists()
+    return int(count), int(first), int(last), before
+
+
+@pytest.mark.parametrize(("flags", "n"), [([], 5), (["--n=20"], 20)])
+def test_fewer_checkpoints_than_asked_for(run, capsys, flags, n):
+    said = f"Checkpoints in {run}: 3, fewer than {n}; all are averaged."
+    assert averaged(run, capsys, *flags) == (3, 40, 120, [said])
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (["--from_step=41"], (2, 80, 120)),
+        (["--to_step=80"], (2, 40, 80)),
+        (["--from_step=80", "--to_step=119"], (1, 80, 80)),
+        (["--to_step=119", "--n=1"], (1, 80, 80)),
+    ],
+)
+def test_checkpoints_of_some_steps(run, capsys, flags, expected):
+    assert averaged(run, capsys, *flags) == (*expected, [])
+
+
+def test_mean_of_some_steps(run, capsys):
+    averaged(run, capsys, "--to_step=80")
+    first, second = tensors(run / "model.ckpt-40"), tensors(run / "model.ckpt-80")
+    for name, mean in tensors(run / "averaged" / "model.ckpt-80").items():
+        np.testing.assert_allclose(mean, (first[name] + second[name]) / 2, rtol=1e-6, atol=1e-7, err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--n=0"], "--n must be at least 1. Received: 0."),
+        (["--from_step=121"], "Received: from step 121 to the newest; {run} has those of 3 steps, 40 to 120."),
+        (["--from_step=90", "--to_step=80"], "Received: from step 90 to step 80; {run} has those of 3 steps, 40 to"),
+    ],
+)
+def test_refused(run, capsys, flags, message):
+    assert t2t_avg_checkpoints.main([f"--output_dir={run}", *flags]) == 1
+    assert message.format(run=run) in capsys.readouterr().err
+
+
+def test_no_checkpoint(run, tmp_path, capsys):
+    shutil.copy(run / "hparams.json", tmp_path)
+    assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
+    assert f"A run needs a checkpoint to average. {tmp_path} has none." in capsys.readouterr().err
 
 
 def test_no_run(tmp_path, capsys):
@@ -53,4 +101,4 @@ def test_no_run(tmp_path, capsys):
 
 def test_help_says_how_to_use_the_result(capsys):
     assert t2t_avg_checkpoints.main(["--help"]) == 0
-    assert "--checkpoint_path=RUN/averaged" in capsys.readouterr().out
+    assert "--checkpoint_path=averaged" in capsys.readouterr().out

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from t2tlite.bin import t2t_bleu
+from t2tlite.metrics.corpus_metrics import paired_bootstrap
 
 
 @pytest.fixture
@@ -58,6 +63,102 @@ def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
     assert " = 28.47 59.9/34.1/22.0/14.6 " in second  # get_ende_bleu.sh
     assert "hyp_len = 64499 ref_len = 62148" in second
+
+
+def sacrebleus(*argv):
+    """What sacrebleu's own command prints."""
+    done = subprocess.run([sys.executable, "-m", "sacrebleu", *argv], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+METRICS = "--metrics=bleu,chrf,ter"
+
+
+@pytest.mark.parametrize("language", ["ende", "enfr"])
+def test_chrf_and_ter_are_those_of_sacrebleus_command(fixtures, capsys, language):
+    hyp, ref = (str(fixtures / "bleu" / f"grammar_{language}.{kind}") for kind in ("hyp", "ref"))
+    expected = sacrebleus(ref, "-i", hyp, "-m", "bleu", "chrf", "ter", "-f", "text", "-w", "2")
+    assert t2t_bleu.main([f"--translation={hyp}", f"--reference={ref}", METRICS]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [line.strip() for line in expected.splitlines()]  # aligned there
+    assert [line.partition("|")[0] for line in lines] == ["BLEU", "chrF2", "TER"]
+
+
+def test_lowercase_concerns_bleu_and_chrf(files, capsys):
+    assert t2t_bleu.main([*files("THE CAT\n", "the cat\n"), METRICS, "--lowercase"]) == 0
+    bleu, chrf, ter = capsys.readouterr().out.splitlines()
+    assert ("case:lc" in bleu, "case:lc" in chrf, "case:lc" in ter) == (True, True, True)
+    assert chrf.endswith(" = 100.00")
+    assert ter.endswith(" = 0.00")
+
+
+@pytest.fixture
+def systems(fixtures, tmp_path):
+    """Paths of a reference, of a baseline's translations and of slightly better ones."""
+    reference = fixtures / "bleu" / "grammar_ende.ref"
+    old, new = tmp_path / "old.de", tmp_path / "new.de"
+    old.write_bytes((fixtures / "bleu" / "grammar_ende.hyp").read_bytes())
+    right, lines = reference.read_text().splitlines(), old.read_text().splitlines()
+    new.write_text("\n".join(right[i] if i % 20 == 0 else line for i, line in enumerate(lines)) + "\n")
+    return str(reference), str(old), str(new)
+
+
+def test_paired_bootstrap_is_that_of_sacrebleus_command(systems, monkeypatch):
+    reference, old, new = systems
+    monkeypatch.setenv("SACREBLEU_SEED", "7")
+    monkeypatch.setenv("NO_COLOR", "1")
+    asked = ["-m", "bleu", "chrf", "ter", "--paired-bs", "-f", "latex", "-w", "4"]
+    shown = sacrebleus(reference, "-i", old, new, *asked)
+    expected = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)(?: \(p = ([\d.]+)\))?", shown)
+    texts = [Path(path).read_text().splitlines() for path in (old, new, reference)]
+    found = paired_bootstrap(*texts, ("bleu", "chrf", "ter"), seed=7)
+    assert [one.metric for one in found] == ["BLEU", "chrF2", "TER"]
+    baselines = [(one.baseline, *one.baseline_interval) for one in found]
+    assert [(*(f"{value:.4f}" for value in values), "") for values in baselines] == expected[:3]
+    systems = [(one.system, *one.system_interval, one.p) for one in found]
+    assert [tuple(f"{value:.4f}" for value in values) for values in systems] == expected[3:]
+    assert all("|bs:1000|seed:7" in one.signature for one in found)
+    assert os.environ["SACREBLEU_SEED"] == "7"
+
+
+def test_compare_prints_a_table(systems, capsys):
+    reference, old, new = systems
+    argv = [f"--translation={new}", f"--compare={old}", f"--reference={reference}", METRICS]
+    assert t2t_bleu.main(argv) == 0
+    out = capsys.readouterr().out
+    head, bleu, _, ter, note, *signatures = out.splitlines()
+    assert head.split() == ["metric", "old.de", "new.de", "difference", "p"]
+    scores = r"BLEU +55\.88 \(55\.\d\d ± 3\.\d\d\)  57\.96 \(57\.\d\d ± 3\.\d\d\)"
+    assert re.fullmatch(scores + r"  \+2\.08 +0\.0\d{3}  significant", bleu)
+    assert re.search(r" -\d\.\d\d +0\.\d{4}  (not )?significant$", ter)
+    assert note == "In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05."
+    assert [line.partition("|")[0] for line in signatures] == ["BLEU", "chrF2", "TER"]
+    assert t2t_bleu.main(argv) == 0
+    assert capsys.readouterr().out == out
+    assert t2t_bleu.main([*argv, "--seed=1"]) == 0
+    assert capsys.readouterr().out != out
+
+
+def test_a_system_does_not_differ_from_itself(systems, capsys):
+    reference, old, _ = systems
+    assert t2t_bleu.main([f"--translation={old}", f"--compare={old}", f"--reference={reference}"]) == 0
+    assert re.search(r" \+0\.00 +1\.0000  not significant\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--metrics=bleu,rouge"], "metrics must be of bleu, chrf, ter. Received: 'rouge'."),
+        (["--metrics="], "--metrics must be given."),
+        (["--compare=SELF", "--seed=-1"], "The seed must be at least 0. Received: -1."),
+        (["--compare=SELF", "--compound_split"], "--compound_split does not go with --compare."),
+    ],
+)
+def test_what_cannot_be_computed(files, tmp_path, capsys, more, message):
+    argv = files("a\n", "a\n")
+    assert t2t_bleu.main([*argv, *(flag.replace("SELF", str(tmp_path / "translation.txt")) for flag in more)]) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_only_newlines_end_lines(files, capsys):

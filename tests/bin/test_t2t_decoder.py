@@ -5,13 +5,16 @@ from __future__ import annotations
 import builtins
 import json
 import re
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
-from t2tlite.bin import flags, t2t_decoder
+from t2tlite.bin import flags, t2t_bleu, t2t_decoder
+from t2tlite.data.dataset import open_dataset
+from t2tlite.runs.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -61,14 +64,15 @@ def test_n_best(made, model, tmp_path, capsys):
     assert decode(made, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
     lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["0", "1", "1", "1"]
-    assert lines[0][1:] == ["", "0.000000"]
+    assert lines[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
     assert lines[1][1] == "katze rot hund sieht"
     assert len({line[1] for line in lines[1:]}) == 3
-    scores = [float(line[2]) for line in lines[1:]]
+    scores = [float(line[3]) for line in lines[1:]]
     assert scores == sorted(scores, reverse=True)
     # log-probability / ((5 + tokens) / 6) ** 0.6, the EOS a token
     tokens = len(model.source_encoder.encode("katze rot hund sieht")) + 1
     log_probability = model.score(["red cat sees dog"], ["katze rot hund sieht"])[0]
+    assert float(lines[1][2].removeprefix("log_prob= ")) == pytest.approx(log_probability, abs=1e-5)
     assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
 
 
@@ -86,24 +90,48 @@ def test_split_is_scored_and_shown(made, capsys):
     shown = capsys.readouterr().out
     for what in ("source ", "translation ", "reference "):
         assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
-    assert re.search(r"^BLEU \d+\.\d\d on dev \(40 sentences\)\nnrefs:1\|case:mixed\|.*tok:13a", shown, re.MULTILINE)
+    scored = re.search(r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n", shown, re.MULTILINE)
+    record = next(one for one in RunFolder(made.run).decode_records()[0] if one.name == "dev.120")
+    assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(scored.groups())
+    signatures = [f"{name}|{signature}" for name, signature in record.signatures.items()]
+    assert [line.split("|")[:2] for line in signatures] == [[name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")]
+    assert shown[scored.end() :].splitlines()[:3] == signatures
+    assert record.signature == record.signatures["BLEU"]
     assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
     written = made.run / "decodes" / "dev.120.txt"
-    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-120, translations {written}\n"
+    reference = written.with_suffix(".ref")
+    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-120, translations {written}, references {reference}\n"
     assert shown.endswith(where)
     assert len(written.read_text().splitlines()) == 40
+    store = open_dataset(made.data).store("dev")
+    assert written.with_suffix(".src").read_text().splitlines() == store.source_text()
+    assert reference.read_text().splitlines() == store.target_text()
+    assert t2t_bleu.main([f"--translation={written}", f"--reference={reference}"]) == 0
+    assert f" = {scored[1]} " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("split", "message"),
     [
-        ("tset", "The split must be one of train, dev, test. Received: 'tset'."),
-        ("train", "Only dev and test data keep their text."),
+        ("tset", "A split to decode must be dev or test. Received: 'tset'."),
+        ("train", "A split to decode must be dev or test. Received: train, which is kept as tokens, without its text."),
     ],
 )
 def test_other_splits(made, capsys, split, message):
     assert decode(made, f"--split={split}") == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_split_that_the_data_does_not_have(made, copy, tmp_path, capsys):
+    data = shutil.copytree(made.data, tmp_path / "data")
+    manifest = data / "twenty_words" / "manifest.json"
+    found = json.loads(manifest.read_text())
+    del found["splits"]["test"]
+    manifest.write_text(json.dumps(found))
+    assert t2t_decoder.main([f"--output_dir={copy}", f"--data_dir={data}", "--split=test"]) == 1
+    told = capsys.readouterr().err
+    assert "The data must have the split test. Received: that of twenty_words in" in told
+    assert "which has train, dev. Run t2t-datagen again with its files (for parallel_text --test_source and" in told
 
 
 def test_run_copied_elsewhere_and_data_gone(made, copy, tmp_path, capsys):
@@ -120,15 +148,19 @@ def test_run_copied_elsewhere_and_data_gone(made, copy, tmp_path, capsys):
     assert "Or say with --data_dir where the data of this run is now." in told
 
     assert t2t_decoder.main([f"--output_dir={copy}", "--split=test", f"--data_dir={made.data}"]) == 0
-    assert f"translations {copy}/decodes/test.120.txt" in capsys.readouterr().out
+    assert (
+        f"translations {copy}/decodes/test.120.txt, references {copy}/decodes/test.120.ref\n" in capsys.readouterr().out
+    )
 
 
 # what is typed
 
 
 def typed(monkeypatch, *lines):
-    """Answers `input` with lines, then with the end of the file."""
+    """Answers `input` with lines, then with the end of the file, as at a terminal."""
     rest = iter(lines)
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
 
     def answer(prompt):
         try:
@@ -144,7 +176,7 @@ def test_interactive(made, monkeypatch, capsys):
     assert decode(made, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Type a sentence; an empty line or Ctrl-D ends."
-    assert re.fullmatch(r" +-\d\.\d{3}  katze rot hund sieht", lines[1])
+    assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d\.\d{3}  katze rot hund sieht", lines[1])
     assert "A sentence must have at most 2,048 tokens." in lines[2]
     assert lines[3].endswith("  pferd vogel beisst")
 
@@ -192,7 +224,9 @@ def test_too_long_a_line_leaves_the_old_output(made, tmp_path, capsys):
     target = write(tmp_path / "out.txt", "old\n")
     assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
     told = capsys.readouterr().err
-    assert re.search(r"at most 2,048 tokens\. Received: line 2 with 2,\d\d\d tokens, beginning 'cat cat", told)
+    assert re.search(
+        rf"at most 2,048 tokens\. Received: {source}, line 2 with 2,\d\d\d tokens, beginning 'cat cat", told
+    )
     assert target.read_text() == "old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
@@ -208,8 +242,8 @@ def test_too_long_a_line_leaves_the_old_output(made, tmp_path, capsys):
         (["--split=test", "--decode_hparams=beam_size=0"], "beam_size must be at least 1"),
         (["--split=test", "--decode_hparams=return_beams=9"], "return_beams must be at most beam_size."),
         (["--split=test", "--decode_hparam=beam_size=2"], "Unknown command line flag 'decode_hparam'."),
-        (["--split=test", "--decode_to_file=."], "--decode_to_file must be a file. Received: ., which is a folder."),
-        (["--split=test", "--checkpoint_path=absent"], "There is no checkpoint at absent."),
+        (["--split=test", "--decode_to_file=."], "A file to write is required. Received: ., which is a folder."),
+        (["--split=test", "--checkpoint_path=absent"], "absent. Expected model.ckpt-N.index and its data file"),
     ],
 )
 def test_refused(made, capsys, flags_given, message):

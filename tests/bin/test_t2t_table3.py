@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+import re
 import signal
 import statistics
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import sacrebleu
-from tiny_run import PACKAGE, TinyRun
+from tiny_run import TinyRun, user_package
 
 from t2tlite.bin import flags, t2t_table3
 from t2tlite.runs.load import load, run_dataset
 from t2tlite.runs.run_folder import RunFolder
-from t2tlite.table3 import sweep
+from t2tlite.table3 import dry_run, sweep
 from t2tlite.training.progress import Progress
 
 SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
@@ -26,12 +29,8 @@ SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
 def made(tmp_path_factory):
     """The toy language and its data, made by --generate_data."""
     folder = tmp_path_factory.mktemp("table3_data")
-    made = TinyRun(folder / "twenty_words_package", folder / "data", folder / "none", "", "")
-    made.package.mkdir()
-    (made.package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sweep, "seconds_per_step", lambda *_: 1.0)
-        assert command(made, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
+    made = TinyRun(user_package(tmp_path_factory), folder / "data", folder / "none", "", "")
+    assert command(made, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
     return made
 
 
@@ -88,7 +87,7 @@ def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
     assert result(folder / "hs256")["steps"] == 6
     # one plan of steps in the events: 1 to 4 before the signal, 5 and 6 after
     assert len(list((folder / "hs256").glob("events.*"))) == 2
-    assert (folder / "hs256" / "flags.txt").read_text().startswith("t2t-table3 ")
+    assert (folder / "hs256" / "flags.txt").read_text().startswith("# t2t-table3\n--problem=twenty_words\n")
 
 
 @pytest.mark.slow
@@ -154,7 +153,7 @@ def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, m
     shown = capsys.readouterr().err
     assert "2 runs to do, 2 are finished." in shown
     assert "Row 2 of 2: hs256, seed 2, about 0:0" in shown
-    assert "Received: base, seed 2 (The loss became nan at step 3.)." in shown
+    assert "Received: base, seed 2 (The loss became nan at step 3)." in shown
     first, second = result(swept[0] / "hs256"), result(swept[0] / "hs256.seed2")
     assert (first["seed"], second["seed"]) == (1, 2)
     assert first["loss"] != second["loss"]
@@ -192,6 +191,7 @@ def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
         ("--hparams_set=twenty_word", "There is no hparam set 'twenty_word'. Did you mean "),
         ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
         ("--data_dir=none", "There is no finished data of twenty_words in none. Run t2t-datagen --problem=twenty_wo"),
+        ("--time", "--time goes with --dry_run. Received: --time alone."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
 )
@@ -211,20 +211,56 @@ def test_learned_positions_that_end_too_soon_are_refused_before_training(made, t
 
 
 def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypatch, capsys):
+    """By formula alone: no model is built."""
     monkeypatch.chdir(tmp_path)
-    seconds = iter([0.5, 2.0])
-    monkeypatch.setattr(sweep, "seconds_per_step", lambda *_: next(seconds))
-    assert command(made, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600", "--seeds=1,2") == 0
+    monkeypatch.setattr(dry_run, "build_transformer", None)
+    assert command(made, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600") == 0
     shown = capsys.readouterr()
     base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
-    assert base[-3:] == ["0.5", "3,600", "0.50"]
-    assert wide[-3:] == ["2", "3,600", "2.00"]
     assert wide[2] == "168"
     assert float(wide[1]) > float(base[1]) > 0
     assert float(wide[3]) > float(base[3]) > 0
-    assert "5.00 hours of training in all with 2 seed(s)" in shown.out
-    assert "Row 2 of 2: timing a few steps of hs1024." in shown.err
+    assert (base[4], wide[4]) == ("3,600", "3,600")
+    assert float(base[5]) == pytest.approx(3600 * float(base[3]), rel=0.01)
+    assert "hours" not in shown.out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_times_are_shown_as_they_come(made, monkeypatch, capsys):
+    """The costs by formula first, then each row's time when it is known, and what is left."""
+    shown, told = [], []
+
+    def timed(*_):
+        out, err = capsys.readouterr()
+        shown.append(out)
+        told.append(err)
+        return [0.5, 2.0][len(shown) - 1]
+
+    monkeypatch.setattr(dry_run, "seconds_per_step", timed)
+    more = ("--dry_run", "--time", "--train_steps=3600", "--seeds=1,2")
+    assert command(made, None, "--rows=base,hs1024", *more) == 0
+    end = capsys.readouterr().out
+    assert cells(shown[0], "hs1024")[2] == "168"
+    assert cells(shown[1], "base") == ["base", "0.5", "3,600", "0.50"]
+    assert cells(end, "hs1024") == ["hs1024", "2", "3,600", "2.00"]
+    assert "5.00 hours of training in all with 2 seed(s)" in end
+    assert re.search(r"Row 2 of 2: timing 6 steps of hs1024, \d+ s to go\.", told[1])
+
+
+def test_an_interrupt_ends_a_dry_run_within_an_operation():
+    """In a C function, which stands for a step of TensorFlow, Python would raise KeyboardInterrupt after its end."""
+    code = "\n".join(
+        (
+            "from t2tlite.training.signals import interrupt_ends_process",
+            "with interrupt_ends_process():",
+            "    print('in it', flush=True)",
+            "    sum(range(10**13))",
+        )
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT  # for a shell, status 130
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -9,6 +10,8 @@ import sys
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
+from tensorboard.plugins.hparams import metadata
 from tiny_run import SMALL, checkpoint_names, events, small, tensors, train
 
 from t2tlite.bin import flags, t2t_decoder, t2t_trainer
@@ -27,18 +30,29 @@ def test_run_is_self_contained(made):
 
 def test_flags_are_recorded(made):
     noted = (made.run / "flags.txt").read_text().splitlines()
-    assert noted[0] == "t2t-trainer"
+    assert noted[0] == "# t2t-trainer"
     assert {"--problem=twenty_words", "--generate_data=True", "--local_eval_frequency=40"} <= set(noted)
     assert not [line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))]  # not given
 
 
 def test_events_have_the_metrics(made):
     steps = events(made.run)
-    assert steps["train/loss"] == list(range(1, 121))
+    assert steps["train/loss"] == steps["train/gradient_norm"] == list(range(1, 121))
+    assert steps["samples"][-1] == 120  # at the end, though training takes less than a minute on most machines
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
         assert steps[name] == [40, 80, 120]
     for name in ("train/learning_rate", "train/tokens_per_second", "train/padding_waste"):
         assert steps[name][-1] == 120
+
+
+def test_events_have_the_hparams_for_tensorboards_table_of_runs(made):
+    """As TensorBoard itself reads them."""
+    multiplexer = EventMultiplexer({"run": str(made.run)})
+    multiplexer.Reload()
+    content = multiplexer.SummaryMetadata("run", metadata.SESSION_START_INFO_TAG).plugin_data.content
+    found = metadata.parse_session_start_info_plugin_data(content).hparams
+    expected = dataclasses.asdict(HParams.from_json((made.run / "hparams.json").read_text()))
+    assert {name: getattr(found[name], found[name].WhichOneof("kind")) for name in found} == expected
 
 
 def test_what_is_said(made):
@@ -47,10 +61,11 @@ def test_what_is_said(made):
     assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", made.stderr)
     assert re.search(r"120/120 \[\d\d:\d\d<\d\d:\d\d", made.stderr)  # steps, time taken and left
     assert re.search(r"loss \d\.\d{3}, [\d,]+ tokens/s, padding \d+%, learning rate \d\.\d\de-\d\d", made.stderr)
-    cost, trained = made.stdout.splitlines()
+    cost, trained, *checkpoints = made.stdout.splitlines()
     assert cost.startswith("Training cost: ")
     assert trained.startswith("Trained twenty_words: dev loss ")
-    assert made.stdout.endswith(f"The run is in {made.run}.\n")
+    assert trained.endswith(f"The run is in {made.run}.")
+    assert "checkpoint" in checkpoints[0]
 
 
 def test_best_checkpoint_has_its_metrics(made):

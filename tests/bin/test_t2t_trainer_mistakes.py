@@ -79,7 +79,10 @@ def test_half_made_data(made, tmp_path, capsys):
 def test_required_flags(capsys):
     assert t2t_trainer.main([]) == 1
     told = capsys.readouterr().err
-    assert "--output_dir must be given, or --problem and --hparams_set for the run in runs/PROBLEM-HPARAMS_SET." in told
+    example = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
+    assert f"--problem and --hparams_set must be given. --help says what for. Example: {example}." in told
+    assert t2t_trainer.main(["--problem=grammar_ende"]) == 1
+    assert "--hparams_set must be given. --help says what for. Example: " in capsys.readouterr().err
     assert t2t_trainer.main(["--output_dir=absent"]) == 1
     assert "--hparams_set must be given. --help says what for." in capsys.readouterr().err
 
@@ -91,4 +94,4 @@ def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training_run, "train", too_large)
     assert small(made, tmp_path / "run") == 1
     told = capsys.readouterr().err
-    assert "does not suffice (OOM when allocating tensor). If it is memory, lower batch_size" in told
+    assert "The memory does not suffice (OOM when allocating tensor). Lower batch_size" in told

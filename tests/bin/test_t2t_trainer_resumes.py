@@ -51,6 +51,29 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path,
 CHANGED = "--hparams=batch_size=512,accumulate_steps=2"
 
 
+def trained_nothing(job, config, hooks):
+    """Stands for `train` where only what is written before the first step matters."""
+    hooks.begin()
+    return Evaluation(1.0, 0.5, 10)
+
+
+def test_resumed_without_the_set_its_flags_still_name_it(made, tmp_path, monkeypatch, dev):
+    """A report compares the run's hparams with those of the set that flags.txt names."""
+    run = tmp_path / "run"
+    dev += [3.0]
+    begun = f"--hparams={SMALL},label_smoothing=0.2"
+    assert train(made, run, begun, "--global_batch_tokens=1024", "--train_steps=1") == 0
+    before = RunFolder(run).flags()
+    assert before["hparams_set"] == "twenty_words_tiny"
+    monkeypatch.setattr(training_run, "train", trained_nothing)
+    how = [f"--t2t_usr_dir={made.package}", f"--data_dir={made.data}", f"--output_dir={run}", "--train_steps=2"]
+    assert t2t_trainer.main([*how, "--hparams=label_smoothing=0.1,batch_size=512"]) == 0
+    after = RunFolder(run).flags()
+    assert after["hparams_set"] == "twenty_words_tiny"
+    assert after["hparams"] == f"{SMALL},label_smoothing=0.1,batch_size=512"
+    assert (after["train_steps"], after["global_batch_tokens"]) == ("2", "1024")
+
+
 @pytest.mark.slow
 def test_resumes_with_other_hparams(made, copy):
     assert train(made, copy, CHANGED, "--train_steps=121") == 0
@@ -58,7 +81,7 @@ def test_resumes_with_other_hparams(made, copy):
 
 
 def test_other_hparams_for_the_same_run(made, copy, monkeypatch, capsys):
-    monkeypatch.setattr(training_run, "train", lambda *_: Evaluation(1.0, 0.5, 10))
+    monkeypatch.setattr(training_run, "train", trained_nothing)
     assert train(made, copy, CHANGED) == 0
     told = capsys.readouterr().err
     assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in told
@@ -79,8 +102,28 @@ def test_other_hparams_for_the_same_run(made, copy, monkeypatch, capsys):
     assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in told
 
 
+def test_the_recorded_flags_are_a_flagfile(made, copy, tmp_path, monkeypatch):
+    """They train a run as the command did, and flags after them change it."""
+    monkeypatch.setattr(training_run, "train", trained_nothing)
+    flagfile = f"--flagfile={made.run}/flags.txt"
+    run = tmp_path / "run"
+    assert t2t_trainer.main([flagfile, f"--output_dir={run}", "--random_seed=7"]) == 0
+    expected = (made.run / "flags.txt").read_text().replace(f"={made.run}\n", f"={run}\n")
+    assert (run / "flags.txt").read_text() == expected.replace("--random_seed=1\n", "--random_seed=7\n")
+    assert (run / "hparams.json").read_text() == (made.run / "hparams.json").read_text()
+
+
+def test_a_resumed_run_still_names_its_hparam_set(made, copy, monkeypatch):
+    monkeypatch.setattr(training_run, "train", trained_nothing)
+    assert train(made, copy, CHANGED) == 0
+    given = [f"--t2t_usr_dir={made.package}", f"--data_dir={made.data}", f"--output_dir={copy}"]
+    assert t2t_trainer.main(given) == 0
+    flags = RunFolder(copy).flags()
+    assert (flags["hparams_set"], f"--hparams={flags['hparams']}") == ("twenty_words_tiny", CHANGED)
+
+
 def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
-    def ctrl_c(batches):
+    def ctrl_c(batches, stop):
         signal.raise_signal(signal.SIGINT)
         return StepResult(loss=1.0, tokens=10.0, positions=12.0)
 
@@ -98,7 +141,7 @@ def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
     flags_of_run = ["--train_steps=100000", "--save_checkpoints_secs=0", "--keep_checkpoint_max=3"]
     with subprocess.Popen([*command, *flags_of_run], stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
-        while not (run / "checkpoint").exists() and process.poll() is None and time.monotonic() < deadline:
+        while not checkpoint_names(run) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         process.kill()
         told = process.communicate()[1]
@@ -131,7 +174,8 @@ def test_damaged_newest_checkpoint(made, copy, capsys):
 
 
 def test_a_run_that_saved_nothing_may_become_another_model(made, tmp_path, monkeypatch):
-    def no_training(*args):
+    def no_training(job, config, hooks):
+        hooks.begin()
         raise ValueError("something is wrong")
 
     monkeypatch.setattr(training_run, "train", no_training)

@@ -47,10 +47,12 @@ def test_hparams_are_those_of_that_run(made, continued):
 
 
 def test_bleu_of_dev(continued):
-    bleu = float(re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(best so far\)", continued.stderr)[1])
+    bleu = float(re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 \d+\.\d\d\) \(best so far\)", continued.stderr)[1])
     best = json.loads((continued.run.path / "best" / "best.json").read_text())
     assert best["bleu"] == pytest.approx(bleu, abs=0.01)
+    assert best["chrf2"] == pytest.approx(float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01)
     assert events(continued.run.path)["dev/bleu"] == [1]
+    assert events(continued.run.path)["dev/chrf2"] == [1]
 
 
 def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
@@ -61,11 +63,12 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 0
     record = json.loads((run.path / "decodes" / "dev.1.json").read_text())
     assert record["scores"]["BLEU"] == in_training
+    assert record["scores"]["chrF2"] == run.best().metrics["chrf2"]
 
     model, store = t2tlite.load(run.path), run_dataset(run).store("dev")
     decoded = model.decode_and_score(store.source_text(), store.target_text(), model.options())
     assert decoded.score.value == in_training
-    assert [output.text for output in decoded.best] == run.decoded_text("dev", 1).read_text().splitlines()
+    assert [output.text for output in decoded.best] == run.decoded_text("dev.1").read_text().splitlines()
 
 
 def test_warm_start_early_stopping_and_what_is_kept(made, tmp_path, capsys):

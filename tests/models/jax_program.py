@@ -13,10 +13,13 @@ import numpy as np
 
 import t2tlite.models.transformer  # noqa: F401  (Keras finds the model's class by its name)
 from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.sampling import sample
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout
 
 BEAM_SIZE, LENGTH, ALPHA = 3, 8, 0.6
+SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
 RATE = 0.3
 SEEDS = [(7, 1), (7, 1), (7, 2), (-5, 2**31 - 1)]
 
@@ -44,6 +47,14 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
             n_best=BEAM_SIZE,
         )
 
+    @jax.jit
+    def constrained(sources, max_lengths, prefixes, uniforms):
+        constrain = forced_prefix(prefixes, all_of([no_repeat_ngram(1), min_length(3)]))
+        how = {"max_lengths": max_lengths, "alpha": ALPHA, "constrain": constrain}
+        cache = model.start_decoding(sources, BEAM_SIZE, LENGTH)
+        best = beam_search(model.decode_step, cache, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
+        return best, sample(model.decode_step, cache, uniforms=uniforms, **SAMPLING, **how)
+
     embedding = Embedding(3, 4, dtype="mixed_bfloat16")
 
     @jax.jit
@@ -53,7 +64,8 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
             return jax.numpy.sum(embedding(ids).astype("float32"))
 
     seeds = [jax.numpy.asarray(seed, "int32") for seed in SEEDS]
-    found_ids, scores = search(sources, max_lengths)
+    best, drawn = constrained(sources, max_lengths, *map(jax.numpy.asarray, (ids["prefixes"], ids["uniforms"])))
+    found_ids, scores, log_probs = search(sources, max_lengths)
     np.savez(
         results_file,
         backend=keras.config.backend(),
@@ -64,6 +76,11 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
         embedding_gradient=embedding_gradient(embedding.weight.value, jax.numpy.full((1, 1000), 2)),
         ids=found_ids,
         scores=scores,
+        log_probs=log_probs,
+        constrained_ids=best.ids,
+        constrained_log_probs=best.log_probs,
+        sampled_ids=drawn.ids,
+        sampled_log_probs=drawn.log_probs,
     )
 
 

@@ -15,7 +15,9 @@ import numpy as np
 import pytest
 
 from t2tlite.config import HParams
-from t2tlite.decoding.beam_search import beam_search
+from t2tlite.decoding.beam_search import NEVER, beam_search
+from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.sampling import sample
 from t2tlite.models.transformer import Transformer, build_transformer
 
 # B batch, T target length, V vocabulary, M beam size, L most positions
@@ -29,6 +31,7 @@ pytestmark = [
 
 PROGRAM = Path(__file__).with_name("jax_program.py")
 BEAM_SIZE, LENGTH, ALPHA, RATE = 3, 8, 0.6, 0.3  # as in jax_program.py
+SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
 SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,max_length=32"
 DROPOUT = "layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3"
 PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
@@ -39,6 +42,8 @@ VARIANTS = {
 }
 SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 4, 4, 4, 1]], np.int32)
+PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
+UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
 
 
 @pytest.fixture(scope="module", params=VARIANTS.values(), ids=VARIANTS.keys())
@@ -50,7 +55,7 @@ def both(request, tmp_path_factory) -> tuple[Transformer, dict[str, np.ndarray]]
     for variable in model.variables:
         variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
     model.save(folder / "model.keras")
-    np.savez(folder / "ids.npz", sources=SOURCES, targets=TARGETS)
+    np.savez(folder / "ids.npz", sources=SOURCES, targets=TARGETS, prefixes=PREFIXES, uniforms=UNIFORMS)
     command = [sys.executable, PROGRAM, folder / "model.keras", folder / "ids.npz", folder / "results.npz"]
     environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
@@ -71,7 +76,7 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     model, results = both
     cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
     max_lengths = np.full(len(SOURCES), LENGTH, np.int32)
-    ids, scores = beam_search(
+    ids, scores, log_probs = beam_search(
         model.decode_step,
         cache,
         max_lengths=max_lengths,
@@ -82,6 +87,22 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     )
     np.testing.assert_array_equal(results["ids"], ids)  # [B, M, L]
     np.testing.assert_allclose(results["scores"], scores, rtol=1e-4)
+    np.testing.assert_allclose(results["log_probs"], log_probs, rtol=1e-4)
+
+
+def test_constraints_and_sampling_find_what_they_find_under_tensorflow(both):
+    model, results = both
+    constrain = forced_prefix(PREFIXES, all_of([no_repeat_ngram(1), min_length(3)]))
+    how = {"max_lengths": np.full(3, LENGTH, np.int32), "alpha": ALPHA, "constrain": constrain}
+    cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
+    best = beam_search(model.decode_step, cache, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
+    drawn = sample(model.decode_step, cache, uniforms=UNIFORMS, **SAMPLING, **how)
+    for name, found in (("constrained", best), ("sampled", drawn)):
+        np.testing.assert_array_equal(results[f"{name}_ids"], found.ids)
+        np.testing.assert_allclose(results[f"{name}_log_probs"], found.log_probs, rtol=1e-4)
+        first = np.asarray(found.ids)[0, np.asarray(found.scores)[0] > NEVER]  # empty slots left out
+        assert len(first)
+        assert (first[:, :2] == 7).all()
 
 
 def test_dropout_is_a_function_of_the_seed(both):

@@ -91,7 +91,7 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     for each in (model, single):
         cache = each.start_decoding(INPUTS, 3, 6)
         limits = np.full(3, 6, np.int32)
-        ids, scores = beam_search(each.decode_step, cache, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
+        ids, scores, _ = beam_search(each.decode_step, cache, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
         assert scores.dtype == tf.float32
         found.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
     np.testing.assert_array_equal(found[0][0], found[1][0])
@@ -108,7 +108,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     with strategy.scope():
         model, optimizer = make_model("mixed_float16"), make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
-    start = model.get_weights()
+    start, norms = model.get_weights(), []
     # An element for each replica: the first has padding alone, and so no gradient that could overflow.
     parts = Part(
         inputs=np.stack([0 * INPUTS, INPUTS])[:, None],
@@ -125,7 +125,12 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     assert optimizer.dynamic_scale.numpy() == 2.0**39
     for ours, before in zip(model.get_weights(), start, strict=True):
         np.testing.assert_array_equal(ours, before)
-    optimizer.dynamic_scale.assign(2.0**10)
+    for scale in (2.0**10, 2.0**9):  # the gradient's norm is that without a scale
+        optimizer.dynamic_scale.assign(scale)
+        norms.append(float(step(batches).gradient_norm))
+        for weight, before in zip(model.trainable_variables, start, strict=True):
+            weight.assign(before)
+    assert norms[0] == pytest.approx(norms[1], rel=0.01)
     step(batches)
     assert all(np.isfinite(weight).all() for weight in model.get_weights())
     assert any((ours != before).any() for ours, before in zip(model.get_weights(), start, strict=True))

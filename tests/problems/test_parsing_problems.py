@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 import tiny_treebank
-from conftest import tree_files
+from fixture_files import tree_files
 from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 
 import t2tlite.problems  # noqa: F401  (registers them)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
@@ -16,9 +17,11 @@ from t2tlite.data.generate import generate
 from t2tlite.models.transformer import build_transformer
 from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarParsing
-from t2tlite.table3 import sweep
+from t2tlite.table3 import dry_run, sweep
 from t2tlite.table3.rows import ROWS, select
-from t2tlite.table3.sweep import Sweep, dry_run
+from t2tlite.table3.sweep import Sweep
+from t2tlite.tasks.task import Score
+from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.vocabularies.subword_builder import build_subwords
 
@@ -61,7 +64,7 @@ def swept(dataset, output_dir, base=BASE):
     """The result of a sweep of one row, the base."""
     config = LoopConfig(train_steps=base.train_steps, local_eval_frequency=0)
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    Sweep(dataset, base, output_dir, strategy, config, "t2t-table3").run(select(["base"]), [1])
+    Sweep(dataset, base, output_dir, strategy, config, ["t2t-table3"]).run(select(["base"]), [1])
     return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
 
 
@@ -73,15 +76,16 @@ def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
         built.append(build_transformer(hparams, *sizes))
         return built[-1]
 
-    monkeypatch.setattr(sweep, "build_transformer", build)
-    text = dry_run(select(["base"]), BASE, 1, dataset, tf.distribute.get_strategy())
+    monkeypatch.setattr(dry_run, "build_transformer", build)
+    text = dry_run.cost_table(select(["base"]), BASE, dataset, 1)
+    times = [*dry_run.timed_rows(select(["base"]), BASE, 1, dataset, tf.distribute.get_strategy())]
     (model,), (source, target) = built, (encoder.vocab_size for encoder in dataset.encoders)
     assert source != target
     assert model.source_embedding.weight.shape == (source, 8)
     assert model.target_embedding.weight.shape == model.softmax_embedding.weight.shape == (target, 8)
     assert f"| base | {model.count_params() / 1e6:.3g} | 65 |" in text
-    assert 0 < float(text.splitlines()[2].split(" | ")[5]) < 60  # seconds of a step
     assert f"Vocabulary: {source} and {target} pieces (paper: 37,000)." in text
+    assert 0 < float(times[0].splitlines()[2].split(" | ")[1]) < 60  # seconds of a step
 
 
 def test_cost_is_of_the_mean_lengths_in_the_direction_asked_for(dataset):
@@ -109,12 +113,43 @@ def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_pat
     with pytest.raises(ValueError, match=r"base must hold a result of tiny_task with this vocabulary and seed 1\."):
         swept(other, tmp_path / "sweep")
     shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
-    table = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), "").table()
+    table = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), ()).table()
     assert table.results() == []
 
 
+def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatch):
+    dataset = open_dataset(folder, "tiny_task")
+
+    def run(row):
+        config = LoopConfig(train_steps=2, local_eval_frequency=0)
+        Sweep(dataset, BASE, tmp_path, tf.distribute.get_strategy(), config, ["t2t-table3"]).run(select([row]), [1])
+
+    def train(dataset, hparams, *_):
+        if hparams == BASE:
+            run("ff1024")  # what another process does meanwhile
+        return Evaluation(2.0, 0.5, 10)
+
+    monkeypatch.setattr(sweep, "train_run", train)
+    monkeypatch.setattr(sweep, "_score_dev", lambda *_: (Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}), 9))
+    for row in ("base", "ff1024"):
+        (tmp_path / row).mkdir()
+    run("base")
+    shown = (tmp_path / "table3.md").read_text(encoding="utf-8")
+    assert "- 2 runs, " in shown
+
+
+def test_a_full_disk_ends_the_sweep_and_is_not_too_little_memory(folder, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "model.ckpt-2_temp/part-0; No space left on device")
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", full)
+    message = r"^model\.ckpt-2 must fit on the disk of .* Received: .*; No space left on device\."
+    with pytest.raises(OSError, match=message):
+        swept(open_dataset(folder, "tiny_task"), tmp_path / "sweep")
+
+
 def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
-    table = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), "").table()
+    table = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), ()).table()
     assert {row.name for row in ROWS} - {row.name for row in table.rows} == {"h1", "h4", "l2", "l4", "l8"}
 
 
@@ -131,3 +166,14 @@ def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     assert len(trees) == 8
     assert all(tree.startswith("(TOP ") for tree in trees)
     assert "F1 (dev)" in (tmp_path / "sweep" / "table3.md").read_text(encoding="utf-8")
+
+
+def test_a_dev_source_too_long_to_decode_is_refused_before_training():
+    dev = SimpleNamespace(longest_source=2050, longest_target=9)
+    dataset = SimpleNamespace(manifest=SimpleNamespace(split=lambda name: dev), folder="data/p")
+    with pytest.raises(
+        ValueError, match=r"at most 2,048 tokens\. Received: one with 2,049 in data/p\. Make data without"
+    ):
+        sweep.check_positions(ROWS, BASE, dataset)
+    dev.longest_source = 2049  # the EOS included
+    sweep.check_positions(select(["base"]), BASE, dataset)

@@ -38,6 +38,7 @@ NO_COUNTERPART = {
     "train_steps",  # a flag of its trainer
     "jit_compile",  # a flag of its trainer as well
     "self_attention_radius",  # there, local attention is a function of its own
+    "global_batch_tokens",  # there, the batch grows with the number of GPUs
 }
 
 # What our models always do, and where tensor2tensor has a choice: its choice must be ours.

@@ -80,10 +80,10 @@ def test_the_same_text(shared, runs, tmp_path, case):
 
 
 def n_best(found: list[str]) -> list[list[tuple[str, float]]]:
-    """t2t-decoder's lines `number ||| text ||| score`, by number."""
+    """t2t-decoder's lines `number ||| text ||| log_prob= value ||| score`, by number."""
     rows: dict[int, list[tuple[str, float]]] = {}
     for line in found:
-        number, text, score = line.split(" ||| ")
+        number, text, _, score = line.split(" ||| ")
         rows.setdefault(int(number), []).append((text, float(score)))
     return [rows[number] for number in sorted(rows)]
 
@@ -182,4 +182,4 @@ def test_the_run_notes_where_it_comes_from(shared, runs):
     assert (manifest["problem"], manifest["task"]) == ("wsj_parsing", "parsing")
     assert manifest["imported_from"]["folder"] == str(shared / "t2t" / WSJ)
     assert (run / "vocab.subwords").read_bytes() == (shared / "t2t" / WSJ / WSJ_VOCABULARY).read_bytes()
-    assert "t2t-import\n--t2t_checkpoint=" in (run / "flags.txt").read_text()
+    assert "# t2t-import\n--t2t_checkpoint=" in (run / "flags.txt").read_text()

@@ -243,6 +243,7 @@ def test_tables_that_are_not_shared(theirs, capsys):
         (None, r"The model's hparams\.json is required\. Received: none in \S*/theirs nor above it\. Name it with"),
         (b'{"hidden_size": 16,', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting property"),
         (b"", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting value"),
+        (b"[" * 5000, r"\S*/theirs/hparams\.json must hold a JSON object\. Received: maximum recursion depth exceeded"),
         (b"[16]", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: a list\."),
         (b'{"\xff": 16}', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: 'utf-8' codec can't decode"),
         (b"{}", REFUSED + r"  hidden_size is missing: a whole number is required\.\n"),

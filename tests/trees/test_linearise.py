@@ -7,7 +7,7 @@ import re
 from collections import Counter
 
 import pytest
-from conftest import tree_files
+from fixture_files import tree_files
 
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, T2T, TAGS, find_linearisation
@@ -58,10 +58,11 @@ def test_linearise_needs_a_clean_root_and_a_known_name():
     [
         # no repair
         ("(S (NP XX XX )NP (VP XX )VP . )S", "The cat sat .", "(S (NP (XX The) (XX cat)) (VP (XX sat)) (. .))", {}),
-        ("  (S\tXX\n)S ", "Go", "(S (XX Go))", {}),  # white space is no repair
+        ("  (S\tXX\n)S ", "Go", "(S (XX Go))", {}),  # white space is not a repair
         ("(NP XX )NP (VP XX )VP", "a b", "(NP (XX a)) (VP (XX b))", {}),  # two constituents under TOP
         ("XX XX", "a b", "(XX a) (XX b)", {}),
         ("(NP (NP (NP XX )NP )NP XX )NP", "a b", "(NP (NP (NP (XX a))) (XX b))", {}),  # same labels nested
+        ("(S NN )S", "a\0b", "(S (NN a\ufffdb))", {}),  # no file of trees may have a NUL
         ("(S -LRB- NN -RRB- )S", "( x )", "(S (-LRB- -LRB-) (NN x) (-RRB- -RRB-))", {}),
         ("(S XX )S", ":)", "(S (XX :-RRB-))", {}),
         # brackets
@@ -155,7 +156,7 @@ def test_one_wrong_tag_does_little_harm(shared, missing, least_f1):
         tokens[position : position + 1] = [tokens[position]] * (0 if missing else 2)
         predicted.append(TAGS.read(" ".join(tokens), tree.words()).tree)
     score, _ = evalb(gold, predicted)
-    assert score.errors <= 2  # where the tag of a dash is lost, which is no punctuation by itself
+    assert score.errors <= 2  # where the tag of a dash is lost, which is not punctuation by itself
     assert score.f1 > least_f1
 
 
@@ -187,7 +188,7 @@ def test_tags_that_fit_the_word(word, tag, fitting):
         ([], r"At least one word is required\. Received: none\. Leave empty sentences out"),
         (["a", ""], r"A word must be text without white space\. Received: ''\. Split the sentence"),
         (["a b"], r"Received: 'a b'"),
-        (["a\u00a0"], r"Received: 'a\\xa0'"),
+        (["a\t"], r"Received: 'a\\t'"),
         ("a sentence", r"Received: ' '"),  # a string where a list belongs
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import tree_files
+from fixture_files import tree_files
 
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Hypothesis
@@ -80,7 +80,7 @@ def test_gold_sequences_keep_their_brackets(tree_file):
 def test_the_parse_that_fits_the_words_comes_first():
     task = ParsingTask(WORDS)
     sequences = ["(S (NP The )NP . )S", "(S (VP sat )VP . )S", CAT_SEQUENCE, CAT_SEQUENCE.replace("(S", "(NP")]
-    hypotheses = [Hypothesis(sequence, -float(place)) for place, sequence in enumerate(sequences)]
+    hypotheses = [Hypothesis(sequence, -float(place), -float(place)) for place, sequence in enumerate(sequences)]
 
     def chosen(wanted: int) -> list[float]:
         """The places of the parses in the order of the hypotheses, negative, as their scores."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import tree_files
+from fixture_files import tree_files
 
 from t2tlite.trees.linearise import T2T
 from t2tlite.trees.tree import format_tree, parse_tree, read_trees
@@ -42,7 +42,7 @@ def test_tensor2tensors_linearisation_of_a_file(fixtures, tree_file, trees_of):
         ("NP DT NN /NP VP VBD /VP .", "The cat sat .", "(NP (DT The) (NN cat)) (VP (VBD sat)) (. .)", {}),
         ("S NP-SBJ -NONE- /NP-SBJ VP VB /VP . /S", "* Go !", "(S (NP-SBJ (-NONE- *)) (VP (VB Go)) (. !))", {}),
         ("NP NP NN /NP NP NP NN /NP /NP /NP", "a b", "(NP (NP (NN a)) (NP (NP (NN b))))", {}),
-        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),  # nothing says that NP is no tag
+        ("S NP NN /S", "a b", "(S (NP a) (NN b))", {}),  # nothing says that NP is not a tag
         ("S NN /NP /S", "a", "(S (NN a))", {"unmatched_closing": 1}),
         ("S NP NN /S /NP", "a", "(S (NP (NN a)))", {"closed_by_another": 1, "unmatched_closing": 1}),
         ("S NN / (NN) /S", "a b", "(S (NN a) (NN b))", {"malformed_token": 2}),

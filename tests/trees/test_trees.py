@@ -5,9 +5,10 @@ from __future__ import annotations
 import gzip
 
 import pytest
-from conftest import tree_files
+from fixture_files import tree_files
 
-from t2tlite.trees.tree import Tree, clean_label, clean_tree, format_tree, parse_tree, read_trees
+from t2tlite.trees.linearise import LINEARISATIONS
+from t2tlite.trees.tree import Tree, clean_label, clean_tree, format_tree, parse_tree, read_trees, split_words
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))"
 DEPTH = 20_000  # far beyond what Python can recurse
@@ -39,8 +40,25 @@ def test_a_tree_is_labels_over_words():
     assert tree != Tree("NX", tree.children)
     assert tree != Tree("NP", tree.children[:1])
     assert tree != "(NP (DT The) (NN cat))"
-    assert hash(tree) == hash(parse_tree(" ( NP(DT\tThe)\n( NN\u00a0cat ) ) "))
+    assert hash(tree) == hash(parse_tree(" ( NP(DT\tThe)\n( NN\fcat ) ) "))
     assert repr(tree) == "Tree('(NP (DT The) (NN cat))')"
+
+
+# as str.isspace knows them; ASCII's white space separates words
+UNICODE_SPACES = [chr(i) for i in range(0x80, 0x110000) if chr(i).isspace()]
+
+
+@pytest.mark.parametrize("space", UNICODE_SPACES, ids=ascii)
+def test_spaces_that_are_not_ascii_are_part_of_a_word(space):
+    """EVALB's C program reads bytes, of which isspace() knows ASCII's alone."""
+    text = f"(TOP (S (CD 10{space}000) (NN {space}) (NNS {space}cats{space})))"
+    tree = parse_tree(text)
+    assert tree.words() == [f"10{space}000", space, f"{space}cats{space}"]
+    assert format_tree(tree) == text
+    assert split_words(" ".join(tree.words())) == tree.words()
+    for form in LINEARISATIONS.values():
+        restored = form.read(form.write(tree), tree.words(), fit_tags=False)
+        assert (restored.tree.words(), +restored.repairs) == (tree.words(), {})
 
 
 def test_words_and_tags():

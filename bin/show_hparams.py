@@ -1,0 +1,37 @@
+"""What --show_hparams prints: every field of an hparam set, its value, its meaning, and how the set differs."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import textwrap
+
+from t2tlite import registry
+from t2tlite.config import HParams
+
+WIDTH = 110
+
+
+def show_hparams(name: str, changes: str) -> str:
+    """A set with `changes` as --hparams has them, field by field; `*` marks what differs from transformer_base.
+
+    Raises ValueError for an unknown set or field.
+    """
+    base, found = HParams(), registry.hparams(name)
+    shown = found.override(changes)
+    changed = f", changed by --hparams={changes}" if changes else ""
+    lines = [f"{name}{changed}", ""]
+    lines += textwrap.wrap(" ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH)
+    lines += [
+        "",
+        "`*` marks what is not as in transformer_base, the paper's base model, whose value is in brackets.",
+        "",
+    ]
+    for field in dataclasses.fields(HParams):
+        value, usual = getattr(shown, field.name), getattr(base, field.name)
+        differs = value != usual
+        lines.append(f"{'*' if differs else ' '} {field.name}={value}" + (f"  [{usual}]" if differs else ""))
+        lines += textwrap.wrap(
+            field.metadata["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False
+        )
+    return "\n".join(lines)

@@ -1,0 +1,77 @@
+"""--show_hparams: every field of a set, with its meaning, and what differs from the paper's base model."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+import sys
+
+import pytest
+
+from t2tlite.bin import t2t_trainer
+from t2tlite.config import HParams
+
+
+@pytest.fixture
+def shown(capsys):
+    """shown("transformer_tiny", "--hparams=...") -> what is printed."""
+
+    def show(name: str, *more: str) -> str:
+        assert t2t_trainer.main([f"--show_hparams={name}", *more]) == 0
+        return capsys.readouterr().out
+
+    return show
+
+
+def rows(text: str) -> dict[str, tuple[str, str, str]]:
+    """Field -> (mark, value and what stands behind it, meaning)."""
+    found, name = {}, ""
+    for line in text.splitlines():
+        if line[:2] in ("* ", "  ") and line[2:3].strip():
+            name, _, value = line[2:].partition("=")
+            found[name] = (line[0], value, "")
+        elif line.startswith("      ") and name:
+            found[name] = (*found[name][:2], f"{found[name][2]} {line.strip()}".strip())
+    return found
+
+
+def test_every_field_has_value_and_meaning(shown):
+    found = rows(shown("transformer_base"))
+    assert list(found) == [field.name for field in dataclasses.fields(HParams)]
+    for field in dataclasses.fields(HParams):
+        assert found[field.name] == (" ", str(field.default), field.metadata["meaning"])
+        assert field.metadata["meaning"], field.name
+
+
+def test_what_differs_from_the_base_model(shown):
+    """The big model of Table 3: 1024 wide, 4096 in the feed-forward layers, 16 heads, dropout 0.3, 300,000 steps."""
+    text = shown("transformer_big")
+    found = rows(text)
+    changed = {name: value for name, (mark, value, _) in found.items() if mark == "*"}
+    assert changed == {
+        "hidden_size": "1024  [512]",
+        "filter_size": "4096  [2048]",
+        "num_heads": "16  [8]",
+        "layer_prepostprocess_dropout": "0.3  [0.1]",
+        "train_steps": "300000  [100000]",
+    }
+    assert text.startswith("transformer_big\n\n")
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_changes(shown, capsys):
+    found = rows(shown("transformer_big", "--hparams=num_heads=8, batch_size=2048"))
+    assert found["num_heads"][:2] == (" ", "8")
+    assert found["batch_size"][:2] == ("*", "2048  [4096]")
+    assert t2t_trainer.main(["--show_hparams=transformer_bigg"]) == 1
+    assert "There is no hparam set 'transformer_bigg'. Did you mean 'transformer_big'" in capsys.readouterr().err
+
+
+def test_it_loads_no_tensorflow():
+    code = (
+        "import sys; from t2tlite.bin import t2t_trainer; "
+        "status = t2t_trainer.main(['--show_hparams=transformer_base']); "
+        "sys.exit(status or 'tensorflow' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

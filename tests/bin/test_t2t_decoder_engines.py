@@ -1,0 +1,92 @@
+"""t2t-decoder with CTranslate2: what it writes and records, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from t2tlite.bin import t2t_decoder
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+CTRANSLATE2 = "--engine=ctranslate2"
+
+
+def decode(run, *flags) -> int:
+    return t2t_decoder.main([f"--output_dir={run}", *flags])
+
+
+def test_a_file_is_decoded_and_says_that_the_model_was_converted(copy, tmp_path, capsys):
+    source = tmp_path / "in.txt"
+    source.write_text("red cat sees dog\n\ngreen mouse likes bird now\n", encoding="utf-8")
+    outputs = {}
+    for engine in ("tensorflow", "ctranslate2"):
+        flags = [f"--decode_from_file={source}", f"--decode_to_file={tmp_path / engine}", f"--engine={engine}"]
+        assert decode(copy, *flags) == 0
+        outputs[engine] = (tmp_path / engine).read_text(encoding="utf-8")
+    assert outputs["ctranslate2"] == outputs["tensorflow"]
+    assert capsys.readouterr().err.count(f"Converting {copy}/model.ckpt-120 for CTranslate2 (float32), once") == 1
+
+
+def test_results_of_a_split_have_a_name_of_their_own(copy, capsys):
+    assert decode(copy, "--split=dev") == 0
+    assert decode(copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1") == 0
+    assert decode(copy, "--split=dev", CTRANSLATE2, "--quantization=int8") == 0
+    names = [
+        "dev.120",
+        "dev.120.beam_size=1,engine=ctranslate2,quantization=float32",
+        "dev.120.engine=ctranslate2,quantization=int8",
+    ]
+    assert sorted(path.stem for path in (copy / "decodes").glob("*.json")) == names
+    records = [json.loads((copy / "decodes" / f"{name}.json").read_text()) for name in names]
+    found = [(record["engine"], record["quantization"]) for record in records]
+    assert found == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
+
+
+def test_an_interrupted_file_of_another_engine_is_not_resumed(copy, tmp_path, capsys, monkeypatch):
+    from t2tlite.decoding.translator import Translator
+    from t2tlite.runs import decode
+
+    monkeypatch.setattr(decode, "WINDOW", 1)
+    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+    source.write_text("red cat sees dog\ngreen mouse likes bird now\n", encoding="utf-8")
+    flags = [f"--output_dir={copy}", f"--decode_from_file={source}", f"--decode_to_file={target}"]
+    decoded, calls = Translator.decode, []
+
+    def stop(self, *args):
+        calls.append(self)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return decoded(self, *args)
+
+    monkeypatch.setattr(Translator, "decode", stop)
+    assert t2t_decoder.main(flags) == 130
+    assert t2t_decoder.main([*flags, CTRANSLATE2]) == 0
+    assert "out.txt.part cannot be resumed: it was made with another engine, quantization" in capsys.readouterr().err
+
+
+def test_a_missing_package_is_one_message(copy, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    assert decode(copy, "--split=dev", CTRANSLATE2) == 1
+    message = capsys.readouterr().err
+    assert "CTranslate2 must be installed. Received: " in message
+    assert "pip install 't2tlite[ctranslate2]'" in message
+    assert "Traceback" not in message
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--engine=onnx"], "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
+        (["--quantization=int8"], "quantization goes with engine=ctranslate2; "),
+        ([CTRANSLATE2, "--quantization=int4"], "quantization must be one of float32, "),
+        (
+            [CTRANSLATE2, "--verbosity=loud"],
+            "--verbosity must be one of debug, info, warning, error. Received: 'loud'.",
+        ),
+    ],
+)
+def test_refused(made, capsys, flags, message):
+    assert decode(made.run, "--split=dev", *flags) == 1
+    assert message in capsys.readouterr().err

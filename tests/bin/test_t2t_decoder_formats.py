@@ -1,0 +1,132 @@
+"""What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and lines with prefixes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from t2tlite.bin import t2t_decoder
+from t2tlite.decoding.alignment import pharaoh
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+SENTENCES = ["red cat sees dog", "", "horse bites bird today"]
+
+
+@pytest.fixture(scope="module")
+def model(made, load):
+    return load(made.run, None)
+
+
+@pytest.fixture
+def written(made, tmp_path):
+    """written(lines, *flags): the lines that t2t-decoder writes."""
+
+    def run(lines, *flags, mode="decode_from_file"):
+        source, target = tmp_path / "in.txt", tmp_path / "out.txt"
+        source.write_text("".join(f"{line}\n" for line in lines))
+        command = [f"--output_dir={made.run}", f"--{mode}={source}", f"--decode_to_file={target}", *flags]
+        assert t2t_decoder.main(command) == 0
+        return target.read_text().splitlines()
+
+    return run
+
+
+def test_text_and_nbest_whatever_return_beams_is(written, model):
+    best = model.translate(SENTENCES)
+    assert written(SENTENCES, "--output_format=text", "--decode_hparams=return_beams=3") == best
+    lines = [line.split(" ||| ") for line in written(SENTENCES, "--output_format=nbest")]
+    assert [(line[0], line[1]) for line in lines] == [("0", best[0]), ("1", ""), ("2", best[2])]
+    hypotheses = model.decode(SENTENCES, model.options())
+    for line, (one,) in zip(lines, hypotheses, strict=True):
+        assert line[2:] == [f"log_prob= {one.log_prob:.6f}", f"{one.score:.6f}"]
+
+
+@pytest.mark.parametrize("alignments", [False, True])
+def test_jsonl(written, model, monkeypatch, alignments):
+    if not alignments:
+        monkeypatch.setattr(type(model), "align", None)  # not computed unless asked for
+    flags = ["--output_format=jsonl", "--decode_hparams=return_beams=2"]
+    lines = written(SENTENCES, *flags, *(["--alignments"] if alignments else []))
+    n_best = model.decode(SENTENCES, model.options(return_beams=2))
+    pairs = model.align(SENTENCES, n_best) if alignments else None
+    assert len(lines) == 3
+    for i, (line, source, outputs) in enumerate(zip(lines, SENTENCES, n_best, strict=True)):
+        expected = []
+        for number, one in enumerate(outputs):
+            tokens = model.target_encoder.pieces(one.ids)
+            shown = {
+                "text": one.text,
+                "log_prob": pytest.approx(one.log_prob, abs=1e-5),
+                "score": pytest.approx(one.score, abs=1e-5),
+                "tokens": tokens,
+            }
+            expected.append(shown | ({"alignment": pharaoh(pairs[i][number])} if alignments else {}))
+            assert "".join(tokens).replace("▁", " ").strip() == one.text
+        assert json.loads(line) == {"source": source, "hypotheses": expected}
+
+
+def test_json_of_other_characters_is_one_line(written):
+    (line,) = written(['kätzchen \u2028 "x" \\ \x0b'], "--output_format=jsonl")
+    assert json.loads(line)["source"] == 'kätzchen \u2028 "x" \\ \x0b'
+    assert "ä" in line
+
+
+def test_scores_as_json_have_both_values(written, model):
+    pairs = [("red cat sees dog", "katze rot hund sieht"), ("fish likes cat", "")]
+    lines = written(["\t".join(pair) for pair in pairs], "--output_format=jsonl", mode="score_file")
+    for line, (source, target), log_prob in zip(lines, pairs, model.score(*zip(*pairs, strict=True)), strict=True):
+        tokens = len(model.target_encoder.encode(target)) + 1
+        assert json.loads(line) == {
+            "source": source,
+            "target": target,
+            "log_prob": pytest.approx(log_prob, abs=1e-5),
+            "score": pytest.approx(log_prob / ((5 + tokens) / 6) ** 0.6, abs=1e-5),
+        }
+    (line,) = written(["cat\tkatze"], "--output_format=jsonl", "--decode_hparams=t2t_rules=true", mode="score_file")
+    assert json.loads(line).keys() == {"source", "target", "negative_log_prob_per_token"}
+
+
+def test_prefixes(written, model):
+    lines = ["red cat sees dog\tkatze blau", "horse bites bird", "\tkatze", "fish likes mouse\t"]
+    found = written(lines, "--prefixes")
+    prefix = ["katze blau", "", "", ""]
+    assert found == model.translate(["red cat sees dog", "horse bites bird", "", "fish likes mouse"], prefix=prefix)
+    assert found[0].startswith("katze blau")
+    assert found[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (
+            ["--decode_from_file={}", "--output_format=xml"],
+            "--output_format must be one of text, nbest, jsonl. Received: ",
+        ),
+        (
+            ["--decode_from_file={}", "--alignments"],
+            "--alignments goes with --output_format=jsonl. Received: no --output",
+        ),
+        (["--decode_from_file={}", "--alignments", "--output_format=text"], "Received: --output_format=text."),
+        (
+            ["--decode_from_file={}", "--prefixes"],
+            "Each line must be source TAB prefix, or a source. Received: {}, line 2",
+        ),
+        (["--score_file={}", "--output_format=nbest"], "--score_file writes text or jsonl, without alignments"),
+        (["--score_file={}", "--prefixes"], "--score_file writes text or jsonl, without alignments, and reads pairs."),
+        (
+            ["--split=dev", "--output_format=jsonl"],
+            "--output_format and --prefixes go with files and pipes. Received: -",
+        ),
+        (["--split=dev", "--decode_to_file=-"], "--split prints its report. Received: --decode_to_file=- as well."),
+        (["--decode_from_file={}", "--decode_to_file=-", "--beam_runner=DirectRunner"], "--beam_runner goes with"),
+    ],
+)
+def test_refused(made, tmp_path, capsys, flags, message):
+    source = tmp_path / "in.txt"
+    source.write_text("cat\ncat\ta\tb\n")
+    assert t2t_decoder.main([f"--output_dir={made.run}", *(flag.format(source) for flag in flags)]) == 1
+    told = capsys.readouterr()
+    assert message.format(source) in told.err
+    assert told.out == ""

@@ -1,0 +1,181 @@
+"""t2t-decoder in a pipe: lines come and go one by one, and nothing else is written."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from t2tlite.bin import t2t_decoder
+from t2tlite.decoding.translator import Translator
+
+pytestmark = pytest.mark.usefixtures("loaded_once")
+
+SENTENCES = ["red cat sees dog", "", "horse bites bird", "fish likes mouse"]
+TRANSLATIONS = ["katze rot hund sieht", "", "pferd vogel beisst", "fisch maus mag"]
+
+
+@pytest.fixture
+def standard_input():
+    """The other end of a pipe that is standard input."""
+    kept, (read, write) = os.dup(0), os.pipe()
+    os.dup2(read, 0)
+    os.close(read)
+    with open(write, "w", encoding="utf-8", buffering=1) as file:
+        yield file
+    os.dup2(kept, 0)
+    os.close(kept)
+
+
+@pytest.fixture
+def windows(monkeypatch):
+    """The sentences that are decoded together."""
+    seen, original = [], Translator.decode
+
+    def recorded(self, sentences, *rest, **more):
+        seen.append(list(sentences))
+        return original(self, sentences, *rest, **more)
+
+    monkeypatch.setattr(Translator, "decode", recorded)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "mode", [["--decode_from_file=-"], ["--decode_from_file=-", "--decode_to_file=-"], ["--decode_interactive"]]
+)
+def test_standard_input_to_standard_output(made, standard_input, capfd, mode):
+    standard_input.write("".join(f"{line}\n" for line in SENTENCES))
+    standard_input.close()
+    assert t2t_decoder.main([f"--output_dir={made.run}", *mode]) == 0
+    told = capfd.readouterr()
+    assert told.out.splitlines() == TRANSLATIONS
+    assert told.err == ""
+
+
+@pytest.mark.parametrize("mode", ["--decode_from_file=-", "--decode_interactive"])
+@pytest.mark.parametrize("rules", [False, True])
+def test_each_line_is_answered_before_the_next_is_sent(made, load, standard_input, windows, mode, rules):
+    """But not where a translation depends on what is decoded with it, unless each line is to be decoded by itself."""
+    read, write = os.pipe()
+    status = []
+    command = [f"--output_dir={made.run}", mode, f"--decode_to_file=/dev/fd/{write}"]
+    command += ["--decode_hparams=t2t_rules=true"] if rules else []
+    thread = threading.Thread(target=lambda: status.append(t2t_decoder.main(command)))
+    load(made.run, None)
+    # SIGTERM is for the main thread alone
+    with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
+        patch.setattr("t2tlite.runs.decode_file.signal.signal", lambda number, handler: None)
+        thread.start()
+        whole = rules and mode == "--decode_from_file=-"
+        found = []
+        for line in SENTENCES:
+            standard_input.write(f"{line}\n")
+            if not whole:
+                found.append(answers.readline())
+        standard_input.close()
+        thread.join(timeout=120)
+        os.close(write)
+        found += answers
+    assert status == [0]
+    assert [line.removesuffix("\n") for line in found] == TRANSLATIONS
+    assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
+
+
+def test_scores(made, load, standard_input, capfd):
+    pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel")]
+    standard_input.write("".join(f"{source}\t{target}\n" for source, target in pairs))
+    standard_input.close()
+    assert t2t_decoder.main([f"--output_dir={made.run}", "--score_file=-"]) == 0
+    told = capfd.readouterr()
+    expected = load(made.run, None).score(*zip(*pairs, strict=True))
+    assert [float(line) for line in told.out.splitlines()] == pytest.approx(expected, abs=1e-5)
+    assert told.err == ""
+
+
+def test_standard_input_to_a_file_resumes_as_any_pipe(made, tmp_path, standard_input, capfd):
+    target = tmp_path / "out.txt"
+    standard_input.write("".join(f"{line}\n" for line in SENTENCES))
+    standard_input.close()
+    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-", f"--decode_to_file={target}"]) == 0
+    assert target.read_text().splitlines() == TRANSLATIONS
+    assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"cat\n" + b"cat " * 2100 + b"\n", "at most 2,048 tokens. Received: standard input, line 2 with 2,"),
+        (b"cat\nk\xf6pfe\n", "standard input, line 2: text must be UTF-8."),
+    ],
+)
+def test_mistakes_in_a_pipe(made, standard_input, capfd, content, message):
+    threading.Thread(target=lambda: (standard_input.buffer.write(content), standard_input.close())).start()
+    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-"]) == 1
+    assert message in capfd.readouterr().err
+
+
+def test_a_large_pipe_is_decoded_in_windows(made, standard_input, capfd, windows, monkeypatch):
+    monkeypatch.setattr("t2tlite.runs.decode_file.PROMPT_WINDOW", 3)
+    monkeypatch.setattr("t2tlite.runs.decode_file.ReadAhead", Filled)
+    standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
+    standard_input.close()
+    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-"]) == 0
+    assert capfd.readouterr().out.splitlines() == TRANSLATIONS * 2
+    assert [len(window) for window in windows] == [3, 3, 2]
+
+
+class Filled:
+    """A ReadAhead that has read everything."""
+
+    def __init__(self, items):
+        self._items = iter(list(items))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return next(self._items)
+
+    def ready(self):
+        return True
+
+
+def test_standard_output_that_takes_text_alone(made, tmp_path):
+    """As a notebook's."""
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES))
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert t2t_decoder.main([f"--output_dir={made.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
+    assert out.getvalue().splitlines() == TRANSLATIONS
+
+
+# in a process of its own
+
+
+@pytest.mark.slow
+def test_a_program_that_talks_to_t2t_decoder(made):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}", "--decode_interactive"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        for sentence, translation in zip(SENTENCES, TRANSLATIONS, strict=True):
+            process.stdin.write(f"{sentence}\n")
+            assert process.stdout.readline() == f"{translation}\n"
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_enough(made):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}", "--decode_from_file=-"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
+        process.stdin.write("red cat sees dog\n")
+        assert process.stdout.readline() == "katze rot hund sieht\n"
+        process.stdout.close()
+        process.stdin.write("horse bites bird\n")
+        assert process.stderr.read() == ""
+        assert process.wait(timeout=120) == 141

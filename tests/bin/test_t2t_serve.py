@@ -1,0 +1,175 @@
+"""t2t-serve as a command: what it refuses before it loads anything, and a server from start to SIGTERM."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from t2tlite.bin import t2t_serve
+
+START_S = 180
+
+
+@pytest.fixture(autouse=True)
+def loads_nothing(monkeypatch):
+    """A mistake must be found before the runs are loaded."""
+    monkeypatch.setattr("t2tlite.serving.server.run_server", lambda *_: pytest.fail("the server was started"))
+
+
+def refused(capsys, *flags):
+    assert t2t_serve.main(list(flags)) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "Traceback" not in err
+    return err
+
+
+def test_a_run_is_required(capsys):
+    assert "--output_dir must be given. --help says what for." in refused(capsys)
+
+
+def test_a_folder_that_is_no_run(capsys, tmp_path):
+    assert "--output_dir must be the folder of a run that t2t-trainer made." in refused(
+        capsys, f"--output_dir={tmp_path}"
+    )
+
+
+def test_a_run_without_a_checkpoint(capsys, copy):
+    for file in [*copy.glob("model.ckpt*"), copy / "checkpoint"]:
+        file.unlink(missing_ok=True)
+    shutil.rmtree(copy / "best", ignore_errors=True)
+    assert re.search(r"[Cc]heckpoint", refused(capsys, f"--output_dir={copy}"))
+
+
+def test_a_run_of_a_version_that_recorded_other_fields(capsys, copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["vocabulary"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    assert "manifest.json" in refused(capsys, f"--output_dir={copy}")
+
+
+def test_a_run_that_does_not_record_its_languages(capsys, copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    del manifest["languages"]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    message = refused(capsys, f"--output_dir={copy}")
+    assert f"--languages must be given, since {copy} does not record its languages (problem twenty_words)." in message
+
+
+def test_two_runs_of_a_language_pair(capsys, made):
+    message = refused(capsys, f"--output_dir={made.run}", f"--output_dir={made.run}")
+    assert "Each language pair can be served by one run. Received: en-de" in message
+
+
+def test_a_port_in_use(capsys, made):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        message = refused(capsys, f"--output_dir={made.run}", f"--port={port}")
+    assert f"--port must be free. Received: {port} on 127.0.0.1, at which another program listens." in message
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--port=70000", "--port must be from 0 to 65535; 0 is any free one. Received: 70000."),
+        ("--host=no.such.host.invalid", "--host must be a name or address of this machine. Received: 'no.such.host"),
+        ("--checkpoint_path=nothing", "nothing"),
+        ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
+        ("--max_queue=0", "--max_queue must be at least 1. Received: 0."),
+        ("--timeout_s=0", "--timeout_s must be more than 0 and less than 86,400. Received: 0.0."),
+        ("--max_characters=-1", "--max_characters must be at least 1. Received: -1."),
+    ],
+)
+def test_bad_flags(capsys, made, flag, message):
+    assert message in refused(capsys, f"--output_dir={made.run}", flag)
+
+
+@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "prometheus_client"])
+def test_without_the_extra_the_message_says_what_to_install(capsys, made, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    assert "pip install 't2tlite[serve]'" in refused(capsys, f"--output_dir={made.run}")
+
+
+class Process:
+    """t2t-serve as a process of its own, which is killed at the end of the block and after START_S seconds."""
+
+    def __init__(self, *flags: str) -> None:
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        self._timer = threading.Timer(START_S, self._process.kill)
+        self._lines: list[str] = []
+
+    def __enter__(self) -> Process:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self._process.kill()
+        self._process.wait()
+        self._process.stderr.close()
+
+    def line(self, pattern: str) -> re.Match[str]:
+        """The first line from here on in which the pattern is found."""
+        for line in self._process.stderr:
+            self._lines.append(line)
+            if found := re.search(pattern, line):
+                return found
+        pytest.fail("".join(self._lines))
+
+    def status(self) -> int:
+        """The exit status, when the process has ended."""
+        self._process.stderr.read()
+        return self._process.wait(START_S)
+
+    def sigterm(self) -> tuple[int, str]:
+        """Sends SIGTERM; returns the exit status and what else was printed."""
+        self._process.send_signal(signal.SIGTERM)
+        printed = self._process.stderr.read()
+        return self._process.wait(START_S), printed
+
+
+@pytest.mark.slow  # starts a process, which loads TensorFlow
+def test_a_server_from_start_to_sigterm(made):
+    with Process(f"--output_dir={made.run}") as server:
+        server.line("Loading .*: English to German")
+        address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
+        body = json.dumps({"q": "red cat sees dog"}).encode()
+        with urllib.request.urlopen(f"{address}/v1/translate", body, timeout=60) as response:
+            assert json.load(response)["translations"][0]["text"]
+        assert server.sigterm() == (0, "SIGTERM: answering what was accepted; once more ends at once.\n")
+        with pytest.raises(urllib.error.URLError):
+            urllib.request.urlopen(f"{address}/health", timeout=10)
+
+
+@pytest.mark.slow  # likewise
+def test_a_server_that_loads_ends_at_once(made):
+    with Process(f"--output_dir={made.run}") as server:
+        server.line("Loading")
+        assert server.sigterm()[0] == -signal.SIGTERM
+
+
+@pytest.mark.slow  # likewise
+def test_a_checkpoint_that_cannot_be_read_ends_the_server_with_its_message(copy):
+    for data in copy.glob("model.ckpt-*.data-*"):
+        data.write_bytes(data.read_bytes()[:1000])
+    with Process(f"--output_dir={copy}") as server:
+        server.line("Loading")
+        message = server.line("t2t_serve.py: ")
+        assert "Traceback" not in message.string
+        assert server.status() == 1
