@@ -14,6 +14,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from t2tlite.layers.normalisation import LayerNormalization
 from t2tlite.types import Config, Seed, Tensor
 
 
@@ -37,7 +38,7 @@ class Residual(Composite):
     def __init__(self, dropout: float, pre_norm: bool, epsilon: float, **kwargs: object) -> None:
         super().__init__(autocast=False, **kwargs)
         self.pre_norm = pre_norm
-        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
+        self.norm = LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
     def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Seed = None) -> Tensor:

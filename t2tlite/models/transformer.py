@@ -18,6 +18,7 @@ from t2tlite.config import HParams
 from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.kv_cache import empty_cache
+from t2tlite.layers.normalisation import LayerNormalization
 from t2tlite.layers.sublayer import Dropout, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
@@ -69,7 +70,7 @@ class Transformer(keras.Model):
         self.decoder_layers = [DecoderLayer(hparams, name=name, dtype=dtype) for name in decoder_names]
         self.encoder_norm = self.decoder_norm = None
         if hparams.pre_norm:  # the sum that leaves the last layer has not been normalised
-            norm, epsilon = keras.layers.LayerNormalization, hparams.norm_epsilon
+            norm, epsilon = LayerNormalization, hparams.norm_epsilon
             self.encoder_norm = norm(epsilon=epsilon, name="encoder_norm", dtype=dtype)
             self.decoder_norm = norm(epsilon=epsilon, name="decoder_norm", dtype=dtype)
 

@@ -14,6 +14,7 @@ import pytest
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
+from t2tlite.layers.normalisation import LayerNormalization
 from t2tlite.layers.sublayer import Dropout, FeedForward, Residual
 from t2tlite.models.transformer import Transformer
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
@@ -96,6 +97,7 @@ CASES = {
         Positions, {"kind": "emb", "hidden_size": HIDDEN, "max_positions": 16}, (X,), {"start": 2}, has_dropout=False
     ),
     "feed_forward": Case(FeedForward, {"hidden_size": HIDDEN, "filter_size": 12, "dropout": 0.3}, (X,)),
+    "layer_normalisation": Case(LayerNormalization, {"epsilon": 1e-5}, (X,), has_dropout=False),
     "post_norm": Case(Residual, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,), SUBLAYER),
     "pre_norm": Case(Residual, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,), SUBLAYER),
     "encoder_layer": Case(EncoderLayer, {"hparams": HPARAMS}, (MEMORY, PADDING_MASK)),

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
+from t2tlite.layers.normalisation import LayerNormalization
 from t2tlite.layers.sublayer import Dropout, FeedForward, Residual, fold
 
 HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
@@ -122,6 +123,35 @@ def test_feed_forward():
         np.asarray(v, np.float64) for v in (layer.inner.kernel, layer.inner.bias, layer.outer.kernel, layer.outer.bias)
     )
     np.testing.assert_allclose(layer(x), np.maximum(x @ w1 + b1, 0) @ w2 + b2, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(7, HIDDEN), (2, 3, HIDDEN)])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_layer_normalisation_and_its_gradient(shape, compiled):
+    layer = LayerNormalization(epsilon=1e-3)
+    x, upstream = tf.constant(normal(*shape)), tf.constant(normal(*shape, seed=5))
+    layer(x)
+    randomise(layer)
+
+    @tf.function(jit_compile=compiled)
+    def run():
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = layer(x)
+            total = tf.reduce_sum(y * upstream)
+        return y, *tape.gradient(total, [x, layer.gamma, layer.beta])
+
+    y, *gradients = (np.asarray(value) for value in run())
+    *point, weights = (np.asarray(value, np.float64) for value in (x, layer.gamma, layer.beta, upstream))
+    np.testing.assert_allclose(y, layer_norm(*point, epsilon=1e-3), rtol=1e-4, atol=1e-5)
+    for i, gradient in enumerate(gradients):  # central differences
+        for at in np.ndindex(gradient.shape):
+            totals = []
+            for step in (1e-5, -1e-5):
+                moved = [value.copy() for value in point]
+                moved[i][at] += step
+                totals.append(np.sum(layer_norm(*moved, epsilon=1e-3) * weights))
+            assert gradient[at] == pytest.approx((totals[0] - totals[1]) / 2e-5, rel=1e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize("pre_norm", [False, True])
