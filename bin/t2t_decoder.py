@@ -8,8 +8,8 @@ trees are NAME.gold), for t2t-bleu and t2t-evalb.
 A file, one sentence per line; the output has a line for each, in the same order, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
 While it is made, the output is in out.txt.part, some thousand lines at a time. After an interruption the same command
-resumes there, and out.txt is what it would have been; with another input, checkpoint or option it starts anew. A run
-that t2t-import made (t2t_rules=true) decodes a file as a whole, from its first line.
+resumes there, and out.txt is what it would have been; with another input, checkpoint or option it starts anew. So does
+--split. A run that t2t-import made (t2t_rules=true) decodes a file or a split as a whole, from its first line.
 
 A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and folders that all of them see; the
 output is the same, and the same command resumes with the windows of lines that are not decoded yet, in out.txt.windows:
@@ -61,6 +61,7 @@ with options that are not the default, to a file that also names these, test.900
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -87,8 +88,8 @@ def main(args: flags.Args) -> None:
     """Loads the run and does what was asked."""
     from t2tlite.decoding.translator import decode_options
     from t2tlite.runs import decode_file
-    from t2tlite.runs.decode import decode_split
     from t2tlite.runs.decode_pipeline import Workers
+    from t2tlite.runs.decode_split import decode_split
     from t2tlite.runs.line_format import LineFormat
 
     folder = flags.run_folder(args)
@@ -116,9 +117,8 @@ def main(args: flags.Args) -> None:
         from t2tlite.runs import load  # loads TensorFlow
 
         dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
-        decoded = decode_split(model, folder, dataset, args.split, options, target)
-        print(decoded.report, flush=True)  # first, so that it is not lost if the rest cannot be written
-        decoded.write(folder)
+        report = functools.partial(print, flush=True)
+        decode_split(model, folder, dataset, args.split, options, target, report)
     else:
         if args.score_file:
             summary = decode_file.score_file(model, args.score_file, target, options, form)

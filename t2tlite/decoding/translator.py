@@ -1,13 +1,12 @@
 """A trained model with its vocabularies and its task: text in, text out, scored or not. `t2tlite.load` makes one.
 
 This is the one path from text to decoded and scored text: evaluation during training, `t2t-decoder`, Table 3 and the
-Python API all call `Translator.decode` or `Translator.decode_and_score`.
+Python API all call `Translator.decode`, and `Translator.score_outputs` with what it returned.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast, overload
@@ -50,7 +49,6 @@ class Decoded(NamedTuple):
 
     n_best: list[list[Output]]  # of each sentence, best first
     score: Score
-    seconds: float  # that decoding took, without scoring
 
     @property
     def best(self) -> list[Output]:
@@ -124,17 +122,23 @@ class Translator:
         references: Sequence[str],
         options: DecodeHParams,
         done: Done = lambda count: None,
-        slow_metrics: bool = False,
     ) -> Decoded:
-        """Decodes sentences as `decode` does, and computes the task's metrics, if asked also those that take long.
+        """Decodes sentences as `decode` does, and scores them as `score_outputs` does."""
+        n_best = self.decode(sources, options, done)
+        return Decoded(n_best, self.score_outputs(sources, references, n_best))
+
+    def score_outputs(
+        self,
+        sources: Sequence[str],
+        references: Sequence[str],
+        n_best: Sequence[Sequence[Output]],
+        slow_metrics: bool = False,
+    ) -> Score:
+        """The task's metrics of what `decode` returned for sentences, if asked also those that take long.
 
         References are the sentences' targets as the token store has them.
         """
-        started = time.monotonic()
-        n_best = self.decode(sources, options, done)
-        seconds = time.monotonic() - started
-        score = self.task.score(sources, references, [outputs[0].sequence for outputs in n_best], slow_metrics)
-        return Decoded(n_best, score, seconds)
+        return self.task.score(sources, references, [outputs[0].sequence for outputs in n_best], slow_metrics)
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's, unless the rules leave sequences as they are."""

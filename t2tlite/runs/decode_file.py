@@ -5,41 +5,24 @@
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
 import functools
-import hashlib
 import itertools
 import shutil
-import signal
 import sys
-import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TextIO, TypeVar
+from typing import Any, NamedTuple, TextIO
 
-from tqdm import tqdm
-
-import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.translator import Origin, Translator
 from t2tlite.files.atomic_file import replaceable
-from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, read_pairs, shown
-from t2tlite.runs.decode import BAR, FULL, PROMPT_WINDOW, Pace, decode_lines, score_lines, summary
+from t2tlite.runs.decode import FULL, PROMPT_WINDOW, Pace, decode_lines, score_lines, summary
 from t2tlite.runs.decode_pipeline import Workers, decode_windows
 from t2tlite.runs.line_format import PLAIN, LineFormat
 from t2tlite.runs.partial_output import DirectOutput, PartialOutput
-
-T = TypeVar("T")
-
-
-class Interrupted(KeyboardInterrupt):
-    """SIGTERM came."""
-
-    signal_number = signal.SIGTERM
+from t2tlite.runs.window_loop import CountedLines, interrupt_at_sigterm, made_with, remaining, write_windows
 
 
 def decode_file(
@@ -96,85 +79,42 @@ def _run(
 ) -> str:
     is_file = source != STANDARD_INPUT and source.is_file()  # a pipe can be read only once
     origin = Origin(shown(source))
-    checked: _Counted[Any] = _Counted(work.read(source) if is_file else iter(()))
+    checked: CountedLines[Any] = CountedLines(work.read(source) if is_file else iter(()))
     work.check(checked, origin)
-    made_with = {
-        "work": work.name,
-        "t2tlite": t2tlite.__version__,
-        "checkpoint": checkpoint_identity(model.checkpoint),
-        "engine": model.engine.name,
-        "quantization": model.engine.quantization,
-        **dataclasses.asdict(options),
-        **dataclasses.asdict(form),
-    }
+    key = made_with(work.name, model, options, form)
     path = replaceable(target) if target else None
-    output = PartialOutput(path, made_with) if path else DirectOutput(target, made_with)
-    with _interrupt_at_sigterm(), output:
+    output = PartialOutput(path, key) if path else DirectOutput(target, key)
+
+    def again() -> Iterator[Any]:
+        if not is_file:
+            raise ValueError(f"{source} does not begin with the lines that {target}.part is of. Delete that file.")
+        return work.read(source)
+
+    with interrupt_at_sigterm(), output:
         items, pace = work.read(source), FULL
         if path is None:
             pace = Pace(PROMPT_WINDOW, alone=alone)
             if not is_file:
                 items = ahead = ReadAhead(items)
                 pace = pace._replace(ready=ahead.ready)
-        lines = _Counted(items)
-        deque(itertools.islice(lines, output.progress.lines), maxlen=0)
-        if lines.sha256 != output.progress.lines_sha256:
-            if not is_file:
-                raise ValueError(f"{source} does not begin with the lines that {target}.part is of. Delete that file.")
-            output.restart("the input has changed")
-            lines = _Counted(work.read(source))
+        lines = remaining(output, items, again)
+        origin = origin.after(lines.count)
         folder = Path(f"{path}.windows")
         if workers is not None:
             if not (is_file and path):
                 raise ValueError(f"A pipeline reads a file and writes one. Received: {source} and {target}.")
             rest = itertools.islice(work.read(source), lines.count, None)
-            decoded = decode_windows(workers, folder, made_with, model, rest, options, origin.after(lines.count), form)
-            work = work._replace(lines=decoded)
-        counts, started = Counter(output.progress.counts), time.monotonic() - output.progress.seconds
+            work = work._replace(lines=decode_windows(workers, folder, key, model, rest, options, origin, form))
         quiet = not all(stream.isatty() for stream in _streams(source, target))
-        disable = True if quiet or source == STANDARD_INPUT else None  # None: unless standard error is a terminal
-        with tqdm(total=checked.count if is_file else None, initial=lines.count, disable=disable, **BAR) as bar:
-            done = bar.update
-            for found in work.lines(model, lines, options, origin.after(lines.count), done, counts, form, pace):
-                output.write(found, lines.count, lines.sha256, counts, time.monotonic() - started)
-                bar.n = lines.count  # blank lines too
+        decode = functools.partial(work.lines, model, lines, options, origin, form=form, pace=pace)
+        total = checked.count if is_file else None
+        write_windows(output, lines, decode, total, disable=True if quiet or source == STANDARD_INPUT else None)
     if workers is not None:
         shutil.rmtree(folder)
-    return "" if quiet else summary(model, counts, options, output.progress.seconds)
+    progress = output.progress
+    return "" if quiet else summary(model, progress.counts, options, progress.seconds)
 
 
 def _streams(source: Path, target: str | Path | None) -> list[TextIO]:
     """The standard streams that are read and written."""
     return [*([sys.stdin] if source == STANDARD_INPUT else []), *([sys.stdout] if target is None else [])]
-
-
-class _Counted(Iterator[T], Generic[T]):
-    """The lines of an input, counted and hashed as they are read."""
-
-    def __init__(self, lines: Iterator[T]) -> None:
-        self.count, self._lines, self._digest = 0, lines, hashlib.sha256()
-
-    def __next__(self) -> T:
-        line = next(self._lines)
-        self.count += 1
-        self._digest.update(f"{line!r}\n".encode())
-        return line
-
-    @property
-    def sha256(self) -> str:
-        """Of the lines read so far."""
-        return self._digest.hexdigest()
-
-
-@contextlib.contextmanager
-def _interrupt_at_sigterm() -> Iterator[None]:
-    """Raises Interrupted at SIGTERM, so that files are closed and it is said what is done."""
-
-    def stop(number: int, frame: object) -> None:
-        raise Interrupted("Stopped by SIGTERM.")
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
@@ -102,6 +103,39 @@ class LineFormat:
 
 
 PLAIN = LineFormat()
+
+
+class RecordedOutput(NamedTuple):
+    """An `Output` that was written, and read again."""
+
+    text: str
+    score: float
+    log_prob: float
+    sequence: str
+    ids: tuple[int, ...]
+
+
+class OutputRecords(LineFormat):
+    """A format of t2tlite's own, from which outputs can be read again as they were: a JSON array for each sentence."""
+
+    def lines(
+        self,
+        model: Translator,
+        sources: Sequence[str],
+        n_best: Sequence[Sequence[Output]],
+        options: DecodeHParams,
+        before: int = 0,
+    ) -> list[str]:
+        """What is written for decoded sentences."""
+        return [
+            json.dumps([RecordedOutput(one.text, one.score, one.log_prob, one.sequence, one.ids) for one in outputs])
+            for outputs in n_best
+        ]
+
+    def read(self, lines: Iterable[str]) -> list[list[RecordedOutput]]:
+        """The outputs of each sentence, best first."""
+        n_best = [[RecordedOutput(*values) for values in json.loads(line)] for line in lines]
+        return [[one._replace(ids=tuple(one.ids)) for one in outputs] for outputs in n_best]
 
 
 def _json(value: dict[str, object]) -> str:

@@ -1,11 +1,12 @@
-"""Where the lines go that are made of a file: standard output, a device, or a file that a killed process can resume.
+"""Where the lines go that are made of an input: standard output, a device, or a file that a killed process can resume.
 
 While the file OUT is made, two files beside it hold what is done:
 
 OUT.part        the output of all windows so far (`decode.WINDOW` lines of the input each), not compressed
 OUT.part.json   the lines that these are, and what they were made with: a `Progress`
 
-The same command resumes after them. At the end OUT.part becomes OUT in one step, so that OUT is always complete.
+The same command resumes after them. At the end OUT.part becomes OUT in one step, so that OUT is always complete. Of a
+split, OUT.part holds what its scores need; these and OUT are made of it at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,24 +25,23 @@ from tqdm import tqdm
 
 from t2tlite.files.atomic_file import atomic_file, open_directly, remove_temporary_files
 from t2tlite.files.lock import lock
-from t2tlite.files.records import read_record, write_record
-from t2tlite.files.text_files import compressed
+from t2tlite.files.records import Amount, Count, read_record, write_record
+from t2tlite.files.text_files import compressed, read_lines
+
+SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """How much of a file is decoded, and with what."""
+    """How much of an input is decoded, and with what."""
 
     made_with: dict[str, Any]  # the version, the checkpoint and the options: with others the output would be another
-    lines: int = 0  # of the input
-    lines_sha256: str = hashlib.sha256().hexdigest()  # of these lines
-    bytes: int = 0  # of the output of these lines; the file may have more, which are of the window that was interrupted
-    counts: dict[str, int] = dataclasses.field(default_factory=dict)  # for the summary
-    seconds: float = 0.0
-
-    def __post_init__(self) -> None:
-        if min(self.lines, self.bytes) < 0:
-            raise ValueError(f"A file has no fewer than 0 lines and bytes. Received: {self.lines} and {self.bytes}.")
+    lines: Count = 0  # of the input
+    lines_sha256: str = SHA256_OF_NOTHING  # of these lines
+    bytes: Count = 0  # of their output; the file may have more, which are of the window that was interrupted
+    sha256: str = SHA256_OF_NOTHING  # of these bytes
+    counts: dict[str, Count] = dataclasses.field(default_factory=dict)  # for the summary
+    seconds: Amount = 0.0
 
 
 class DirectOutput:
@@ -66,17 +66,21 @@ class DirectOutput:
 
     def write(self, lines: Sequence[str], count: int, sha256: str, counts: Mapping[str, int], seconds: float) -> None:
         """Writes the output of a window, after which `count` lines of the input are done."""
-        text = "".join(f"{line}\n" for line in lines)
+        done = dataclasses.replace(
+            self.progress, lines=count, lines_sha256=sha256, counts=dict(counts), seconds=seconds
+        )
+        self.progress = self._put("".join(f"{line}\n" for line in lines).encode(), done)
+
+    def _put(self, data: bytes, progress: Progress) -> Progress:
+        """Writes output, and returns the progress after it; until then it counts as not written."""
         # UTF-8 also if the terminal's locale is another; a notebook's standard output takes text alone
         file = self._file or getattr(sys.stdout, "buffer", None)
         if file is None:
-            print(text, end="", flush=True)
+            print(data.decode(), end="", flush=True)
         else:
-            file.write(text.encode())
+            file.write(data)
             file.flush()
-        self.progress = dataclasses.replace(
-            self.progress, lines=count, lines_sha256=sha256, counts=dict(counts), seconds=seconds
-        )
+        return progress
 
 
 class PartialOutput(DirectOutput):
@@ -85,6 +89,7 @@ class PartialOutput(DirectOutput):
     def __init__(self, target: Path, made_with: dict[str, Any]) -> None:
         super().__init__(None, made_with)
         self._target, self._part, self._record = target, *(Path(f"{target}.part{end}") for end in ("", ".json"))
+        self._digest = hashlib.sha256()  # of the output so far
         self._file = self._lines = self._opened.enter_context(self._part.open("ab"))
         if not lock(self._lines.fileno()):
             self._opened.close()
@@ -113,13 +118,17 @@ class PartialOutput(DirectOutput):
         self.progress = Progress(self.progress.made_with)
         self._record.unlink(missing_ok=True)
         self._lines.truncate(0)
+        self._digest = hashlib.sha256()
 
-    def write(self, lines: Sequence[str], count: int, sha256: str, counts: Mapping[str, int], seconds: float) -> None:
-        """Writes the output of a window, and then records that `count` lines of the input are done."""
-        super().write(lines, count, sha256, counts, seconds)
+    def _put(self, data: bytes, progress: Progress) -> Progress:
+        """Writes output, and then records the progress."""
+        super()._put(data, progress)
         os.fsync(self._lines.fileno())
-        self.progress = dataclasses.replace(self.progress, bytes=os.fstat(self._lines.fileno()).st_size)
-        write_record(self._record, self.progress)
+        self._digest.update(data)
+        size = progress.bytes + len(data)
+        progress = dataclasses.replace(progress, bytes=size, sha256=self._digest.hexdigest())
+        write_record(self._record, progress)
+        return progress
 
     def _read_progress(self) -> None:
         """Reads how much is done, and discards what cannot be resumed."""
@@ -134,9 +143,12 @@ class PartialOutput(DirectOutput):
         changed = [name for name in made_with if found.made_with.get(name) != made_with[name]]
         if changed:
             return self.restart(f"it was made with another {', '.join(changed)}")
-        if os.fstat(self._lines.fileno()).st_size < found.bytes:
-            return self.restart("it is shorter than recorded")
-        self._lines.truncate(found.bytes)
+        self._lines.truncate(min(os.fstat(self._lines.fileno()).st_size, found.bytes))
+        with self._part.open("rb") as part:
+            while block := part.read(1 << 20):
+                self._digest.update(block)
+        if self._digest.hexdigest() != found.sha256:
+            return self.restart("it has changed since it was written")
         self.progress = found
         _say(f"Resuming after line {found.lines:,}.")
 
@@ -152,6 +164,18 @@ class PartialOutput(DirectOutput):
         else:
             os.replace(self._part, self._target)
         self._record.unlink(missing_ok=True)
+
+
+class IntermediateOutput(PartialOutput):
+    """OUT.part alone, which is read when all is decoded; it is removed, and whoever has it makes OUT before that."""
+
+    def lines(self) -> Iterator[str]:
+        """The lines written so far."""
+        return read_lines(self._part)
+
+    def _finish(self) -> None:
+        self._record.unlink(missing_ok=True)
+        self._part.unlink()
 
 
 def _say(sentence: str) -> None:

@@ -14,7 +14,8 @@ RUN/averaged/          what t2t-avg-checkpoints made
 RUN/decodes/           outputs of splits, NAME.txt, line by line with their sources, NAME.src, and references, NAME.ref
                        (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and where it is not the
                        default the checkpoint's folder, options and engine:
-                       test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8
+                       test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8;
+                       NAME.txt.part and NAME.txt.part.json while it is decoded (partial_output.py)
 RUN/attention/         what t2t-attention made
 RUN/ctranslate2/       the model as CTranslate2 reads it, in a folder for each quantization
 RUN/report.*           what t2t-report made
@@ -40,6 +41,7 @@ from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
 # of an n-best list, best first; older ones have no log-probability
 NBEST_LINE = re.compile(r"(?P<number>\d+) \|{3} (?P<output>.*?)( \|{3} log_prob= \S+)? \|{3} \S+")
+UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
 
 
@@ -299,7 +301,8 @@ class RunFolder:
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
         """The recorded decodings, newest first, and a sentence about each record that cannot be read."""
         found, complaints = [], []
-        for path in (self.path / "decodes").glob("*.json"):
+        paths = (self.path / "decodes").glob("*.json")
+        for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
                 found.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))

@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +18,9 @@ import pytest
 import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_evalb, t2t_trainer
+from t2tlite.decoding.translator import Translator
 from t2tlite.problems import grammar
+from t2tlite.runs import decode as runs_decode
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import _Loop
@@ -142,6 +145,34 @@ def test_examples_of_a_split_show_trees(made, loaded_once, tmp_path, capsys):
         assert parse in written.read_text().splitlines()
         assert parse_tree(parse).words() == source.split()
         assert parse_tree(tree) == gold[source]
+
+
+@pytest.mark.parametrize("beams", ["beam_size=2", "beam_size=3,return_beams=2"])
+def test_an_interrupted_split_resumes(made, loaded_once, tmp_path, capsys, monkeypatch, beams):
+    """Its scores are of the decoded sequences, and its file has the repaired trees."""
+    monkeypatch.setattr(runs_decode, "WINDOW", 12)  # so there are three of the 30 sentences
+    flags = "--split=test", f"--decode_hparams={beams},extra_length=20"
+    run, decoded, seen = Path(shutil.copytree(made.run, tmp_path / "run")), Translator.decode, []
+
+    def stop(self, sources, *rest):
+        seen.append(len(sources))
+        if len(seen) == 3 + 2:
+            raise KeyboardInterrupt
+        return decoded(self, sources, *rest)
+
+    monkeypatch.setattr(Translator, "decode", stop)
+    found = []
+    for status in (0, 130, 0):
+        assert decode(run, *flags) == status
+        report = re.sub(r"^30 sentences in .*$", "", capsys.readouterr().out, flags=re.MULTILINE)
+        files = {path.name: path.read_bytes() for path in (run / "decodes").glob("*.*")}
+        (record,) = (json.loads(files.pop(name)) for name in list(files) if name.endswith(".json"))
+        found.append((report, files, {**record, "seconds": None}))
+        if status == 0:
+            shutil.rmtree(run / "decodes")
+    assert seen == [12, 12, 6, 12, 12, 12, 6]
+    assert found[2] == found[0]
+    assert re.search(r"^Sequences repaired to make trees: [1-9]\d* of 30", found[0][0], re.MULTILINE)
 
 
 # files, what is typed, Python

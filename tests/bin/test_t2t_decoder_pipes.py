@@ -69,7 +69,7 @@ def test_each_line_is_answered_before_the_next_is_sent(made, load, standard_inpu
     load(made.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.runs.decode_file.signal.signal", lambda number, handler: None)
+        patch.setattr("t2tlite.runs.window_loop.signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
         found = []

@@ -17,6 +17,7 @@ from t2tlite.bin import t2t_decoder
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.translator import Origin, Translator
 from t2tlite.runs import decode as runs_decode
+from t2tlite.runs import decode_split as runs_decode_split
 from t2tlite.runs.decode import decode_lines
 from t2tlite.tasks.task import Hypothesis
 
@@ -190,7 +191,7 @@ def test_interrupted_in_the_first_window(tmp_path, command, windows):
         ("format", "out.txt.part cannot be resumed: it was made with another output_format. Starting anew."),
         ("input", "out.txt.part cannot be resumed: the input has changed. Starting anew."),
         ("checkpoint", "out.txt.part cannot be resumed: it was made with another checkpoint. Starting anew."),
-        ("shorter", "out.txt.part cannot be resumed: it is shorter than recorded. Starting anew."),
+        ("shorter", "out.txt.part cannot be resumed: it has changed since it was written. Starting anew."),
         ("negative", "out.txt.part cannot be resumed: out.txt.part.json is damaged. Starting anew."),
         ("damaged", "out.txt.part cannot be resumed: out.txt.part.json is damaged. Starting anew."),
     ],
@@ -315,7 +316,7 @@ def test_the_score_is_printed_before_the_records_are_written(copy, capsys, monke
     def fail(*arguments):
         raise OSError("No space left on device.")
 
-    monkeypatch.setattr(runs_decode, "write_lines", fail)
+    monkeypatch.setattr(runs_decode_split, "write_lines", fail)
     assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
     told = capsys.readouterr()
     assert "\nBLEU " in told.out

@@ -34,6 +34,7 @@ PHASES = {  # function -> what happens in it; the innermost counts
     "_keep_if_best": "keeping the best",
     "average_checkpoints": "averaging",
     "decode_file": "decoding",
+    "decode_split": "decoding a split",
 }
 FILE_OPERATIONS = {"open", "replace", "rename", "fsync", "unlink", "mkdir", "rmdir", "truncate"}
 LIBRARY = str(Path(t2tlite.__file__).parent)
@@ -96,7 +97,8 @@ class Life(NamedTuple):
 
 def main() -> None:
     """Imports, then serves requests."""
-    for name in ("runs.train", "runs.load", "runs.decode", "data.generate", *(f"bin.{name}" for name in COMMANDS)):
+    library = "runs.train", "runs.load", "runs.decode_split", "data.generate"
+    for name in (*library, *(f"bin.{name}" for name in COMMANDS)):
         importlib.import_module(f"t2tlite.{name}")
     import tensorflow_text  # noqa: F401
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -41,16 +41,25 @@ TRAINING = [
 DECODING = [
     "--output_dir=run",
     "--checkpoint_path=run/averaged",
-    "--decode_from_file=in.txt",
-    "--decode_to_file=out.txt",
     "--decode_hparams=beam_size=2,extra_length=2,batch_size=32",
 ]
-STAGES = {  # command -> its flags, and its share of the kills
-    "t2t_datagen": ([*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
-    "t2t_trainer": (TRAINING, 0.6),
-    "t2t_avg_checkpoints": (["--output_dir=run", "--n=3"], 0.1),
-    "t2t_decoder": (DECODING, 0.15),
-}
+
+
+class Stage(NamedTuple):
+    """A part of the work."""
+
+    command: str
+    flags: list[str]
+    share: float  # of the kills
+
+
+STAGES = [
+    Stage("t2t_datagen", [*PROBLEM, "--num_processes=1", "--train_size=400"], 0.15),
+    Stage("t2t_trainer", TRAINING, 0.5),
+    Stage("t2t_avg_checkpoints", ["--output_dir=run", "--n=3"], 0.1),
+    Stage("t2t_decoder", [*DECODING, "--decode_from_file=in.txt", "--decode_to_file=out.txt"], 0.1),
+    Stage("t2t_decoder", [*DECODING, "--split=test"], 0.15),
+]
 
 
 class Lives:
@@ -71,12 +80,12 @@ class Lives:
         lines = [" ".join(draw.choices(words, k=draw.randint(1, 6))) for _ in range(300)]
         (self.work / "in.txt").write_text("".join(f"{line}\n" for line in lines))
 
-    def live(self, command: str, *moment: object) -> tuple[bool, str, Any]:
+    def live(self, stage: Stage, *moment: object) -> tuple[bool, str, Any]:
         """Runs a command to its end or its kill. Returns whether it was killed, its output and what was counted."""
-        life = Life(command, STAGES[command][0], *map(str, (self.work, self.output, self.events)), *moment)
+        life = Life(stage.command, stage.flags, *map(str, (self.work, self.output, self.events)), *moment)
         print(json.dumps(life), file=self.server.stdin, flush=True)
         status, output = int(self.server.stdout.readline()), self.output.read_text(errors="replace")
-        assert status in (0, signal.SIGKILL), f"{command} ended with status {status}: {output[-2000:]}"
+        assert status in (0, signal.SIGKILL), f"{stage} ended with status {status}: {output[-2000:]}"
         return status == signal.SIGKILL, output, json.loads(self.events.read_text())
 
 
@@ -122,27 +131,27 @@ def without_times(record: object) -> object:
 @pytest.mark.slow
 def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
     lives.begin()
-    events = {command: lives.live(command)[2] for command in STAGES}
-    assert set(PHASES.values()) <= {phase for counted in events.values() for phase in counted}
+    events = [lives.live(stage)[2] for stage in STAGES]
+    assert set(PHASES.values()) <= {phase for counted in events for phase in counted}
     expected = contents(lives.work)
 
     lives.begin()
     draw, to_come, phases, resumed = random.Random(SEED), 0.0, collections.Counter(), []
-    for command, (_, share) in STAGES.items():
-        to_come += share * KILLS  # with those that came too late in the stage before
+    for stage, possible in zip(STAGES, events, strict=True):
+        to_come += stage.share * KILLS  # with those that came too late in the stage before
         killed = True
         while killed:
             moment: tuple[object, ...] = ()
             if to_come >= 1:
-                phase, count = draw.choice(list(events[command].items()))
+                phase, count = draw.choice(list(possible.items()))
                 moment = phase, draw.randint(1, max(1, count * 3 // KILLS)), draw.choice((0, draw.uniform(0, 0.01)))
-            killed, output, counted = lives.live(command, *moment)
+            killed, output, counted = lives.live(stage, *moment)
             resumed += [int(step.replace(",", "")) for step in re.findall(r"resuming from step ([\d,]+)", output)]
             if killed:
                 to_come -= 1
                 phases[counted] += 1
                 with capsys.disabled():  # as it takes minutes
-                    print(f"\n{phases.total()}: {command} killed, {counted}", end="", flush=True)
+                    print(f"\n{phases.total()}: {stage.command} killed, {counted}", end="", flush=True)
     found = contents(lives.work)
     different = [name for name in found.keys() | expected.keys() if found.get(name, 0) != expected.get(name, 0)]
 

@@ -44,6 +44,7 @@ FLAGS = {
     "decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=in.txt --decode_to_file=out.txt"),
     "resumed decode": (t2t_decoder.main, "--output_dir=run --decode_from_file=lines.txt --decode_to_file=resumed.txt"),
     "split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data"),
+    "resumed split": (t2t_decoder.main, "--output_dir=run --split=test --data_dir=data --decode_to_file=split.txt"),
     "score": (t2t_decoder.main, "--output_dir=run --score_file=pairs.tsv --decode_to_file=out.txt"),
     "attention": (t2t_attention.main, "--output_dir=run --source=red+cat --html=out.html"),
     "average": (t2t_avg_checkpoints.main, "--output_dir=run --n=1"),
@@ -67,6 +68,7 @@ JSON_FILES = {
     "run/best/best.json": ["report", "train"],
     "run/decodes/test.120.json": ["report"],
     "resumed.txt.part.json": ["resumed decode"],
+    "split.txt.part.json": ["resumed split"],
     "data/twenty_words/manifest.json": ["split", "report", "train", "datagen", "table3"],
     "unfinished/twenty_words/unfinished.json": ["resumed datagen"],
     "sweep/base/result.json": ["table3"],
@@ -76,6 +78,7 @@ JSON_FILES = {
 }
 OTHER_FILES = {
     "resumed.txt.part": ["resumed decode"],
+    "split.txt.part": ["resumed split"],
     "run/flags.txt": ["report"],
     "run/decodes/test.120.txt": ["report"],
     "run/model.ckpt-120.index": ["report", "decode", "train"],
@@ -121,7 +124,9 @@ def template(made, tmp_path_factory):
     (folder / "sweep" / "base").mkdir(parents=True)
     write_record(folder / "sweep" / "base" / "result.json", result)
     interrupt_datagen(made, folder)
-    interrupt_decoder(folder)
+    (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
+    interrupt_decoder(folder, "resumed decode", window=2)
+    interrupt_decoder(folder, "resumed split", window=30)
     return folder
 
 
@@ -138,23 +143,21 @@ def interrupt_datagen(made, folder: Path) -> None:
         assert quietly(main, text.replace("PACKAGE", str(made.package)).split()) == 1
 
 
-def interrupt_decoder(folder: Path) -> None:
-    """`folder`/resumed.txt.part: the output of the first two lines of lines.txt."""
-    (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
-    decode = Translator.decode
+def interrupt_decoder(folder: Path, command: str, window: int) -> None:
+    """`folder`/*.part: the output of the first `window` lines."""
+    decode, windows = Translator.decode, itertools.count()
 
-    def stop(self: Translator, sentences: list[str], *rest: object) -> list:
-        if sentences == ["fish likes mouse"]:
+    def stop(self: Translator, *arguments: object) -> list:
+        if next(windows):
             raise OSError("stopped")
-        return decode(self, sentences, *rest)
+        return decode(self, *arguments)
 
-    main, text = FLAGS["resumed decode"]
+    main, text = FLAGS[command]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs_decode, "WINDOW", 2)
+        patch.setattr(runs_decode, "WINDOW", window)
         patch.setattr(Translator, "decode", stop)
         patch.chdir(folder)
         assert quietly(main, text.split()) == 1
-    assert (folder / "resumed.txt.part.json").exists()
 
 
 def quietly(main: flags.Command, argv: list[str]) -> int:
@@ -202,7 +205,7 @@ def test_damaged_json(template, case, file, command, data):
     content = data.draw(damaged_json((template / file).read_bytes()))
     succeeded = case(file, content, command)
     # the report shows what it can, and says what is damaged; the decoder starts anew
-    assert succeeded or command not in ("report", "resumed decode")
+    assert succeeded or command not in ("report", "resumed decode", "resumed split")
 
 
 @pytest.mark.parametrize(("file", "command"), cases(OTHER_FILES))
@@ -210,7 +213,7 @@ def test_damaged_json(template, case, file, command, data):
 @given(data=st.data())
 def test_damaged_files(template, case, file, command, data):
     succeeded = case(file, data.draw(damaged_bytes((template / file).read_bytes())), command)
-    assert succeeded or command != "report"
+    assert succeeded or command not in ("report", "resumed decode", "resumed split")
 
 
 @pytest.fixture(scope="module")
