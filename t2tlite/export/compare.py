@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
 TOGETHER = 1_000_000  # batch_size that decodes all sentences in one batch: then rounding is the same too
@@ -25,12 +25,12 @@ class Scored(NamedTuple):
 NBest = list[list[Scored]]  # of each sentence
 
 
-def decoded_by_run(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> NBest:
+def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     return decoded(_by_tensorflow(model), sentences, options)
 
 
-def decoded(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> NBest:
+def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The same, by the engine that the model has."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=TOGETHER)
     outputs = model.decode(sentences, whole_beam)
@@ -38,7 +38,7 @@ def decoded(model: Translator, sentences: Sequence[str], options: DecodeHParams)
     return [sorted(of_one, key=lambda hypothesis: -hypothesis.score) for of_one in hypotheses]
 
 
-def scored_by_run(model: Translator, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """The log-probability of each target given its source."""
     return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=TOGETHER))
 
@@ -68,9 +68,9 @@ def check_log_probs(
             )
 
 
-def _by_tensorflow(model: Translator) -> Translator:
+def _by_tensorflow(model: TextDecoder) -> TextDecoder:
     """The same model, computed by TensorFlow without XLA, whose rounding differs."""
-    return Translator(model.model, (model.source_encoder, model.target_encoder), model.manifest)
+    return TextDecoder(model.model, model.encoders, model.manifest)
 
 
 def _shown(n_best: Sequence[Scored]) -> str:

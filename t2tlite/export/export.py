@@ -13,8 +13,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 import t2tlite
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import TENSORFLOW
-from t2tlite.decoding.translator import Translator
 from t2tlite.export.export_folder import ExportFolder, ExportRecord, write_export_record
 from t2tlite.export.formats import find_format
 from t2tlite.export.sentences import sample_sentences
@@ -28,7 +28,7 @@ class Export(NamedTuple):
     compared: str  # what was found equal to what the run gives
 
 
-def export_model(model: Translator, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
+def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
     """Writes, verifies and puts in place an export of a model.
 
     Raises:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export import ctranslate2_model, keras_file, saved_model
 from t2tlite.export.settings import Settings
 
@@ -18,12 +18,12 @@ from t2tlite.export.settings import Settings
 class Format(NamedTuple):
     """A format of exports."""
 
-    check: Callable[[Translator, Settings], None]
+    check: Callable[[TextDecoder, Settings], None]
     # ^ raises ValueError, naming what the format cannot express, or ImportError, with the pip command, for a package
     #   that is missing
-    write: Callable[[Translator, Path, Settings], Sequence[str]]
+    write: Callable[[TextDecoder, Path, Settings], Sequence[str]]
     # ^ writes the files into an empty folder, and returns paragraphs of the README: what they are, how to use them
-    verify: Callable[[Translator, Path, Settings, Sequence[str]], str]
+    verify: Callable[[TextDecoder, Path, Settings, Sequence[str]], str]
     # ^ opens what was written and compares its output for the sentences with the model's; returns a line that says what
     #   was compared, and raises ValueError for a difference
 

@@ -1,6 +1,6 @@
 """The graph of a SavedModel: sentences in, hypotheses of beam search out, without t2tlite and without Python.
 
-It computes what `Translator.decode` and `Translator.score` compute, in tensors of the same shapes.
+It computes what `TextDecoder.decode` and `TextDecoder.score` compute, in tensors of the same shapes.
 """
 
 # B batch, S source length, T target length, M beam size, N hypotheses returned, L most positions
@@ -17,8 +17,8 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries
 from t2tlite.decoding.beam_search import BeamResult
 from t2tlite.decoding.decoder import log_probs, search
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
-from t2tlite.decoding.translator import Translator
 from t2tlite.export.graph_text import SentencePieceText, graph_text, stripped, tree_words
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
@@ -46,13 +46,13 @@ class DecodingGraph:
     Beam size is a static shape of the search, so a search is traced for each of `beam_sizes`.
     """
 
-    def __init__(self, model: Translator, options: DecodeHParams) -> None:
+    def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
         self._model, self._options = model.model, options
         self._limit = model.max_source_tokens
         self._longest = model.model.max_positions or LONGEST_BUCKET
         self.task = TASKS[model.task.name]
         self._source_form = TASKS[model.task_under(options).name].source
-        self.source, self.target = graph_text(model.source_encoder), graph_text(model.target_encoder)
+        self.source, self.target = map(graph_text, model.encoders)
         self.beam_sizes = sorted({*BEAM_SIZES, options.beam_size})
         by_default = self.task.return_beams
         self.return_beams = options.return_beams if by_default is None else by_default

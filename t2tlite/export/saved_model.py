@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import NEVER
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export.compare import NBest, Scored, check_hypotheses, check_log_probs, decoded_by_run, scored_by_run
 from t2tlite.export.graph import TASKS, DecodingGraph
 from t2tlite.export.graph_text import GraphText, graph_text
@@ -27,7 +27,7 @@ KNOWN_OPTIONS = frozenset(
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 
-def check(model: Translator, settings: Settings) -> None:
+def check(model: TextDecoder, settings: Settings) -> None:
     """Raises ValueError for a quantization, a task of the user's, or a decoding option that the graph does not have."""
     settings.refuse_quantization("saved_model")
     if model.task.name not in TASKS:
@@ -44,7 +44,7 @@ def check(model: Translator, settings: Settings) -> None:
         )
 
 
-def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Traces and saves the graph, and the vocabularies that it does not hold; returns paragraphs on its use."""
     with quiet_stderr():  # SentencePiece reports how it was made
         graph = DecodingGraph(model, settings.decoding)
@@ -53,7 +53,7 @@ def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
     tf.saved_model.save(module, str(target), signatures)
     outside = [
         encoder.path
-        for encoder, side in ((model.source_encoder, graph.source), (model.target_encoder, graph.target))
+        for encoder, side in zip(model.encoders, (graph.source, graph.target), strict=True)
         if side.tokenizer is None
     ]
     for path in dict.fromkeys(outside):
@@ -62,7 +62,7 @@ def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
     return _paragraphs(graph, settings.decoding, list(dict.fromkeys(path.name for path in outside)))
 
 
-def verify(model: Translator, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the SavedModel, and compares its n-best lists and log-probabilities; ValueError if they differ."""
     with quiet_stderr():
         exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
@@ -77,9 +77,9 @@ def verify(model: Translator, folder: Path, settings: Settings, sentences: Seque
 class Exported:
     """A SavedModel that was loaded, called with text also where it takes and returns token ids."""
 
-    def __init__(self, model: Translator, options: DecodeHParams, loaded: Any) -> None:
+    def __init__(self, model: TextDecoder, options: DecodeHParams, loaded: Any) -> None:
         self._model, self._options, self._loaded = model, options, loaded
-        self._source, self._target = graph_text(model.source_encoder), graph_text(model.target_encoder)
+        self._source, self._target = map(graph_text, model.encoders)
 
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence's whole beam, best first."""

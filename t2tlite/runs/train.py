@@ -17,7 +17,8 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.translator import Origin, Translator
+from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
@@ -117,8 +118,8 @@ def _prepare(
     job = TrainingJob(
         strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
     )
-    scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
-    sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    scorer = TextDecoder(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+    sampler = TextDecoder(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
     return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
 
 
@@ -216,7 +217,7 @@ def _warm_start(path: str, dataset: Dataset) -> str:
 
 
 def _hooks(
-    scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
+    scorer: TextDecoder, sampler: TextDecoder, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
 ) -> Hooks:
     """What is done at an evaluation: decoding and scoring dev if asked, and decoding some sentences of it greedily."""
     store = dataset.store("dev")

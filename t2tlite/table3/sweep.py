@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from t2tlite.config import HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.translator import MAX_SOURCE_TOKENS
+from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.runs.load import load

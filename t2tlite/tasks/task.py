@@ -1,7 +1,7 @@
 """What differs between kinds of problems: what becomes of decoded sequences, and how they are scored.
 
 A problem names its task (`Problem.task`). Everything that decodes (evaluation during training, t2t-decoder, table 3,
-the Python API) goes through `decoding/translator.py`, which asks the task. A new kind of problem is a subclass of
+the Python API) goes through `decoding/text_decoder.py`, which calls the task. A new kind of problem is a subclass of
 `Task` in a file of its own, with a line in `tasks/catalogue.py`.
 """
 
