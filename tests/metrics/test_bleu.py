@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from t2tlite.metrics.bleu import (
-    Bleu,
     compound_split_bleu,
-    corpus_bleu,
     moses_tokenize,
     multi_bleu,
     replace_unicode_punctuation,
     split_hyphens,
 )
+from t2tlite.metrics.corpus_metrics import CorpusScore, corpus_scores
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [
@@ -52,7 +51,11 @@ def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
     return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
 
 
-def perl_line(bleu: Bleu) -> str:
+def corpus_bleu(translations: list[str], references: list[str], tokenize="13a", lowercase=False) -> CorpusScore:
+    return corpus_scores(translations, references, ["bleu"], tokenize, lowercase)[0]
+
+
+def perl_line(bleu: CorpusScore) -> str:
     """The score as multi-bleu.perl prints it, so that every figure in the line is compared."""
     score = bleu.result
     precisions = "/".join(f"{p:.1f}" for p in score.precisions)
@@ -83,9 +86,6 @@ def test_intl_is_what_tensor2tensor_reports(bleu_dir, name):
 def test_multi_bleu_is_the_perl_script(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     assert perl_line(multi_bleu(translations, references)) == expected["multi-bleu.perl (files as they are)"]
-    lowercased = multi_bleu(translations, references, lowercase=True)
-    assert perl_line(lowercased) == expected["multi-bleu.perl -lc"]
-    assert "case:lc" in lowercased.signature
 
 
 @pytest.mark.parametrize("name", SMALL)
