@@ -80,7 +80,7 @@ def test_options_of_other_problems(monkeypatch):
 
     found = flags.problem_flags()
     share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
-    share += "many as it can. (default: the problem's)"
+    share += "many as it allows. (default: the problem's)"
     assert found["vocab_size"] == (share, int, None)
     assert found["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"

@@ -150,7 +150,7 @@ def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
     assert find_checkpoint(run, ".") == "model.ckpt-7"
     monkeypatch.chdir(elsewhere)
     message = (
-        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged is that in the current folder"
+        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged is the one in the current folder"
     )
     with pytest.raises(FileNotFoundError, match=message):
         find_checkpoint(run, "averaged")
