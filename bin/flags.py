@@ -58,7 +58,7 @@ DEFINE = {
 }
 
 
-FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; a flag given after it overrides the file's."
+FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
 
 
 class Args(SimpleNamespace):
