@@ -34,8 +34,8 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 if TYPE_CHECKING:
     from t2tlite.models.transformer import Transformer
 
-LOG_PROB_TOLERANCE = 1e-3  # its matrix products round otherwise than TensorFlow's
-UNKNOWN_TOKEN = "<unk>"  # CTranslate2 wants one; tensor2tensor's vocabularies have none, and padding stands in
+LOG_PROB_TOLERANCE = 1e-3  # its matrix products round differently from TensorFlow's
+UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
 
 
 def convert(
@@ -87,8 +87,8 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the directory and compares it with the model.
 
-    Greedy translations and log-probabilities must be the model's, unless the weights are quantised or the model
-    computes in 16 bits; otherwise, and of beam search, the equal ones are counted. Raises ValueError for a difference.
+    Greedy translations and log-probabilities must equal the model's, unless the weights are quantised or the model
+    computes in 16 bits; then, and for beam search, equal translations are counted. Raises ValueError for a difference.
     """
     quantization = settings.quantization or FLOAT32
     engine = CTranslate2Engine(folder, model.encoders, model.model.max_positions, quantization)
@@ -147,6 +147,6 @@ def _paragraphs(encoders: Sequence[TextEncoder], settings: Settings) -> list[str
         f"{settings.quantization or FLOAT32}. `pip install ctranslate2 sentencepiece`, and in this folder:",
         program,
         "CTranslate2 adds the end-of-sentence token to each source itself. Its length penalty is length ** "
-        "length_penalty, that of t2tlite ((5 + length) / 6) ** alpha, by which `t2t-decoder --engine=ctranslate2` "
-        "ranks the hypotheses.",
+        "length_penalty, t2tlite's is ((5 + length) / 6) ** alpha, by which `t2t-decoder --engine=ctranslate2` ranks "
+        "the hypotheses.",
     ]

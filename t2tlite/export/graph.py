@@ -27,16 +27,16 @@ BEAM_SIZES = (1, 2, 4, 8)  # each is a search of its own in the graph; the run's
 
 
 class GraphTask(NamedTuple):
-    """What a graph does of a task (t2tlite/tasks)."""
+    """The part of a task (t2tlite/tasks) that a graph can compute."""
 
-    signature: str  # the name of the one that decodes
+    signature: str  # the name of the signature that decodes
     source: Callable[[Tensor], Tensor]  # Task.source, for a batch of strings
-    return_beams: int | None  # its default, where it is not the run's; 0 is the whole beam
+    return_beams: int | None  # its default, unless it is the run's; 0 is the whole beam
 
 
 TASKS = {
     "translation": GraphTask("translate", lambda sentences: sentences, None),
-    "parsing": GraphTask("parse", tree_words, 0),  # which hypothesis fits the words best, trees/restore.py knows
+    "parsing": GraphTask("parse", tree_words, 0),  # choosing a hypothesis needs Python: trees/restore.py
 }
 
 
@@ -58,9 +58,9 @@ class DecodingGraph:
         self.return_beams = options.return_beams if by_default is None else by_default
 
     def module(self) -> tuple[tf.Module, dict[str, Any]]:
-        """What is saved: the weights, vocabularies and functions; and the functions by the names of signatures.
+        """The module to save (weights, vocabularies and functions), and the functions by the name of their signature.
 
-        The default signature takes nothing but sentences: TensorFlow Serving's REST API requires every input.
+        The default signature takes only sentences, since TensorFlow Serving's REST API requires every input.
         """
         decode, score = self._decoding_function(), self._scoring_function()
 
@@ -120,7 +120,7 @@ class DecodingGraph:
         empty = self.source.blank(sentences) | (lengths == 0)
         if rules.shared_length_limit:
             lengths = tf.fill(tf.shape(lengths), tf.reduce_max(tf.where(empty, 0, lengths)))
-        # the EOS is one of the tokens decoded; of a blank sentence there are none
+        # the EOS is one of the decoded tokens; a blank sentence has none
         limits = lengths + tf.minimum(extra_length, LONGEST_BUCKET) + 1
         max_lengths = tf.where(empty, 0, tf.minimum(limits, self._longest))
         length = tf.minimum(_padded_length(tf.reduce_max(max_lengths)), self._longest)  # L

@@ -1,6 +1,6 @@
 """The format keras: the model alone in a `.keras` file, its vocabulary beside it.
 
-`keras.saving.load_model` makes the same Transformer again where t2tlite is installed, which has its classes.
+`keras.saving.load_model` restores the Transformer if t2tlite, which has its classes, is installed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILE = "model.keras"
 
 
 def check(model: TextDecoder, settings: Settings) -> None:
-    """Raises ValueError for a quantization; every model can be saved."""
+    """Raises ValueError for a quantization; any model can be saved."""
     settings.refuse_quantization("keras")
 
 

@@ -1,4 +1,4 @@
-"""Sentences to verify an export with: of the run's dev data if it is there, otherwise words of the vocabulary."""
+"""Sentences to verify an export with: from the run's dev data if it is there, otherwise words of the vocabulary."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _usable(model: TextDecoder, sentences: list[str]) -> list[str]:
 
 
 def _dev_sentences(model: TextDecoder) -> list[str]:
-    """The sources of dev; empty if the data is not there any more, or the run was imported."""
+    """The sources of dev; empty if the data is no longer there, or the run was imported."""
     if not model.manifest.data_dir:
         return []
     try:
@@ -57,7 +57,7 @@ def _made_sentences(model: TextDecoder) -> list[str]:
 
 
 def _words(model: TextDecoder) -> Iterator[str]:
-    """Pieces of the source's vocabulary that are letters alone."""
+    """Pieces of the source's vocabulary that have only letters."""
     encoder = model.source_encoder
     texts = (encoder.decode([i]).strip() for i in range(2, encoder.vocab_size))
     return itertools.islice((text for text in texts if text.isalpha()), 20_000)

@@ -1,9 +1,9 @@
-"""Decodes with a run by CTranslate2: its model is converted once and kept in the run directory.
+"""Loads a run for decoding with CTranslate2: the model is converted once and kept in the run directory.
 
-RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made of
+RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made from
 
-A directory that was made of another checkpoint, or by another version of t2tlite, is made anew. TensorFlow is imported
-to read the checkpoint, and not if the directory is up to date.
+A directory made from another checkpoint, or by another version of t2tlite, is replaced. TensorFlow is imported only to
+read the checkpoint, not if the directory is up to date.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STAMP = "t2tlite.json"
 
 @dataclasses.dataclass(frozen=True)
 class Stamp:
-    """What a model directory was made of."""
+    """What a model directory was made from."""
 
     t2tlite: str  # the version that made it
     checkpoint: str  # its `checkpoint_identity`
@@ -47,9 +47,9 @@ def load_converted(
     quantization: str | None = None,
     report: Callable[[str], object] = lambda sentence: None,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode with CTranslate2; float32 unless there is a quantization.
+    """The trained model in a run directory, ready to decode with CTranslate2, by default in float32.
 
-    Its `model` is that of TensorFlow, which is loaded when something other than decoding or scoring asks for it.
+    Its `model` is the TensorFlow model, which is loaded only if something other than decoding or scoring needs it.
     `report` is called with a sentence before the model is converted. Raises as `load.load`; ValueError if CTranslate2
     is not installed, cannot compute the model, or there is no such quantization; OSError if the run cannot be written.
     """
@@ -75,8 +75,8 @@ def load_converted(
                 engine = open_engine()
         except OSError as error:
             raise OSError(
-                f"{path} must be a folder that can be written, in which the converted model is kept. Received: "
-                f"{error}. Make it writable, or decode with the engine tensorflow."
+                f"The converted model is kept in {path}, which must be writable. Received: {error}. Make it writable, "
+                "or decode with the engine tensorflow."
             ) from error
     facts = model_facts(folder, checkpoint)
     return Translator(cast(Seq2SeqModel, model), encoders, manifest, checkpoint=checkpoint, engine=engine, facts=facts)
@@ -114,7 +114,7 @@ def _sizes(encoders: Sequence[TextEncoder]) -> list[int]:
 
 
 class _ModelOnDemand:
-    """A run's Keras model, loaded when it is first needed; its limits and its size are known before."""
+    """A run's Keras model, loaded when it is first needed; its limits and size are known before."""
 
     def __init__(self, hparams: HParams, encoders: Sequence[TextEncoder], run: Path, checkpoint: str) -> None:
         self.max_positions = hparams.max_positions
@@ -128,7 +128,7 @@ class _ModelOnDemand:
         return self._model(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what Python asks of any object
+        if name.startswith("__"):  # looked up by Python on any object
             raise AttributeError(name)
         return getattr(self._model, name)
 

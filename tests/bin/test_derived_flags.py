@@ -47,7 +47,7 @@ def test_options_of_our_problems():
     kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
     assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
     assert "of about vocab_size pieces. (default: sentencepiece)" in found["vocab_type"].help
-    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Files of automatically parsed trees")
+    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Additional training files")
 
 
 def test_options_of_other_problems(monkeypatch):

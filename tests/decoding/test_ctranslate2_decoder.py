@@ -95,7 +95,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_
     search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
     found = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
     assert [one[0].ids for one in found] == [[2], [3]]
-    with pytest.raises(ValueError, match=r"does not suffice to decode a sentence of 4 tokens with beam_size=1\. Split"):
+    with pytest.raises(ValueError, match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split"):
         decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
 
 

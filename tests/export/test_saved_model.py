@@ -212,7 +212,7 @@ def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
             weight.assign(before)
 
     monkeypatch.setitem(formats.FORMATS, "saved_model", formats.FORMATS["saved_model"]._replace(write=write))
-    with pytest.raises(ValueError, match=r"An export must give what the run gives\. Received for '"):
+    with pytest.raises(ValueError, match=r"An export must decode as the run does\. Received for '"):
         model.export(tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
