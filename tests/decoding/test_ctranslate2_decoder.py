@@ -146,7 +146,7 @@ def test_restricted_self_attention_is_refused_by_name():
     [
         (
             {"min_length": 3},
-            r"decodes with min_length=0 alone\. Received: min_length=3\.",
+            r"decodes only with min_length=0\. Received: min_length=3\.",
         ),
         (
             {"no_repeat_ngram_size": 2},

@@ -71,7 +71,7 @@ def test_an_export_that_computes_something_else_is_refused(made, tmp_path, capsy
     ("flags", "message"),
     [
         (["--quantization=int4"], "quantization must be one of float32, "),
-        (["--decode_hparams=min_length=2"], "decodes with min_length=0 alone. Received: min_length=2."),
+        (["--decode_hparams=min_length=2"], "decodes only with min_length=0. Received: min_length=2."),
     ],
 )
 def test_refused(made, tmp_path, capsys, flags, message):
