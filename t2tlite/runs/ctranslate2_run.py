@@ -26,7 +26,7 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.quiet import quiet_stderr
 from t2tlite.runs.run_facts import model_facts
 from t2tlite.runs.run_folder import RunFolder
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.types import Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -60,7 +60,8 @@ def load_converted(
     check_expressible(hparams)
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
     encoders = folder.encoders()
-    model = _ModelOnDemand(hparams, encoders, folder.path, checkpoint)
+    parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
+    model = _ModelOnDemand(hparams.max_positions, parameters, folder.path, checkpoint)
     stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
     path = folder.ctranslate2_folder / quantization
     open_engine = functools.partial(CTranslate2Engine, path, encoders, hparams.max_positions, quantization)
@@ -71,7 +72,7 @@ def load_converted(
             with only_process(folder.ctranslate2_folder, "convert a run's model", wait=True):
                 if _stamp_of(path) != stamp:
                     report(f"Converting {checkpoint} for CTranslate2 ({quantization}), once: it is kept in {path}.")
-                    _convert(hparams, encoders, checkpoint, path, stamp)
+                    _convert(hparams, encoders, parameters, checkpoint, path, stamp)
                 engine = open_engine()
         except OSError as error:
             raise OSError(
@@ -90,11 +91,13 @@ def _stamp_of(path: Path) -> Stamp | None:
         return None
 
 
-def _convert(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str, path: Path, stamp: Stamp) -> None:
+def _convert(
+    hparams: HParams, encoders: Sequence[TextEncoder], parameters: int, checkpoint: str, path: Path, stamp: Stamp
+) -> None:
     """Makes or replaces a model directory, which nothing else is writing."""
     with quiet_stderr():
         from t2tlite.training.checkpoints import read_weights
-    weights = read_weights(checkpoint, sum(parameter_counts(hparams, *_sizes(encoders)).values()))
+    weights = read_weights(checkpoint, parameters)
     unfinished = path.with_name(f".{path.name}.converting")
     try:
         shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
@@ -109,16 +112,12 @@ def _convert(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str,
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _sizes(encoders: Sequence[TextEncoder]) -> list[int]:
-    return [encoder.vocab_size for encoder in encoders]
-
-
 class _ModelOnDemand:
     """A run's Keras model, loaded when it is first needed; its limits and size are known before."""
 
-    def __init__(self, hparams: HParams, encoders: Sequence[TextEncoder], run: Path, checkpoint: str) -> None:
-        self.max_positions = hparams.max_positions
-        self._parameters = sum(parameter_counts(hparams, *_sizes(encoders)).values())
+    def __init__(self, max_positions: int | None, parameters: int, run: Path, checkpoint: str) -> None:
+        self.max_positions = max_positions
+        self._parameters = parameters
         self._load = run, checkpoint
 
     def count_params(self) -> int:

@@ -168,7 +168,7 @@ class _Counted(Iterator[T], Generic[T]):
 
 @contextlib.contextmanager
 def _interrupt_at_sigterm() -> Iterator[None]:
-    """Raises Interrupted at SIGTERM, so that files are closed and it is said what is done."""
+    """Raises Interrupted at SIGTERM, so that files are closed and progress is reported."""
 
     def stop(number: int, frame: object) -> None:
         raise Interrupted("Stopped by SIGTERM.")

@@ -14,7 +14,7 @@ from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.runs.run_facts import model_facts
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training.checkpoints import average_checkpoints, check_size, restore_weights
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
@@ -65,7 +65,7 @@ def average_run(
 def _build(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str) -> Transformer:
     """The model to restore a checkpoint into; ValueError if the checkpoint cannot have its weights."""
     sizes = [encoder.vocab_size for encoder in encoders]
-    check_size(checkpoint, sum(parameter_counts(hparams, *sizes).values()))
+    check_size(checkpoint, count_parameters(hparams, sizes))
     return build_transformer(hparams, *sizes)
 
 

@@ -26,7 +26,7 @@ from t2tlite.runs.decode import spread
 from t2tlite.runs.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
-from t2tlite.training.cost import parameter_counts, training_flops
+from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
@@ -110,7 +110,7 @@ def _prepare(
     sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
     flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
     if warm_start:
-        check_size(warm_start, sum(parameter_counts(hparams, *sizes).values()))
+        check_size(warm_start, count_parameters(hparams, sizes))
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = build_transformer(hparams, *sizes)

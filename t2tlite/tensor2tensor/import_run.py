@@ -33,7 +33,7 @@ from t2tlite.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -110,7 +110,7 @@ def import_run(
     _check_folder(folder, hparams, manifest)
 
     stored = sum(variables[name].size for name in model_variables(variables))
-    if (described := sum(parameter_counts(hparams, *sizes).values())) > 4 * stored:  # it may not fit in memory
+    if (described := count_parameters(hparams, sizes)) > 4 * stored:  # it may not fit in memory
         raise ValueError(
             f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
             f"of {described:,}. Give the hparams.json that it was trained with."

@@ -20,7 +20,7 @@ def test_the_training_loops_flags(capsys):
     assert flags.Command("Doc.", flags.LOOP, kept.append)([f"--{name}={v}" for name, v in given.items()]) == 0
     assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
     assert flags.DEFINITIONS["keep_checkpoint_max"] == (
-        "Checkpoints kept, the newest; the best by dev is kept in addition.", int, 20
+        "Number of newest checkpoints to keep, besides the best on dev.", int, 20
     )  # fmt: skip
 
 
