@@ -193,7 +193,7 @@ class HParams(CheckedFields):
         return self.max_length if self.pos == "emb" else None
 
     def check_positions(self, longest: int, what: str) -> None:
-        """Raises ValueError if the model has no positions for `longest` tokens; `what` has them, in the message."""
+        """Raises ValueError if the model has no positions for the `longest` tokens, those of `what`."""
         if self.max_positions is not None and longest > self.max_positions:
             raise ValueError(
                 f"Learned positions (pos=emb) reach max_length tokens. Received: max_length={self.max_length}, but "

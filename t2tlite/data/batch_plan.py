@@ -43,9 +43,9 @@ def padded_length(length: int, boundaries: np.ndarray) -> int:
 
 
 def merge_buckets(boundaries: np.ndarray, lengths: np.ndarray, at_most: int) -> np.ndarray:
-    """Removes boundaries [n] one by one, each time the one that adds the least padding, until `at_most` are left.
+    """Removes boundaries [n] one by one until `at_most` are left, each time with the least added padding.
 
-    Padding is that of sequences of these lengths [N], none of which may exceed the last boundary.
+    `lengths` [N] are those of the sequences to pad; none may exceed the last boundary.
     """
     counts = np.bincount(np.searchsorted(boundaries, lengths), minlength=len(boundaries))  # sequences in each bucket
     while len(boundaries) > at_most:

@@ -1,4 +1,4 @@
-"""The user's choices for an export."""
+"""The settings of an export, the same for all formats."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from t2tlite.config import DecodeHParams
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The user's choices for an export of any format."""
+    """The user's choices for an export."""
 
     decoding: DecodeHParams  # the export's defaults, if it includes the search
     quantization: str = ""  # of the weights; "" leaves them as they are

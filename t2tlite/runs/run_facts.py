@@ -11,7 +11,7 @@ from t2tlite.runs.run_folder import RunFolder
 
 
 def model_facts(folder: RunFolder, checkpoint: str) -> ModelFacts:
-    """What the run records about a checkpoint. Damaged evaluations are ignored here; training reports them."""
+    """The facts about a checkpoint. Damaged evaluations are ignored here; training reports them."""
     evaluations = []
     if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():  # an average was not evaluated
         with contextlib.suppress(ValueError):

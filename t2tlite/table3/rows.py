@@ -41,7 +41,7 @@ class Row:
         return f"({self.group})" if self.group != self.name else ""
 
     def _value(self, name: str, base: HParams) -> Any:
-        """The value of a field. A value of 0 means that of another field, and stays 0 if that field is scaled too."""
+        """The value of a field. A value of 0, which means another field's, stays 0 if that field is scaled too."""
         factor, old = self.change[name], getattr(base, name)
         if not isinstance(factor, Fraction):
             return factor

@@ -1,4 +1,4 @@
-"""Assigns the variables of a tensor2tensor checkpoint to those of our Transformer.
+"""Loads the variables of a tensor2tensor checkpoint into our Transformer.
 
 tensor2tensor names a model's variables `transformer/...`: the layers `transformer/body/...`, and the embeddings
 `transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_N`, N from 0, since it splits them by rows into shards. A

@@ -1,4 +1,4 @@
-"""Scores against figures made by sacrebleu and by Moses's Perl scripts, step by step."""
+"""Scores against values computed by sacrebleu and by Moses's Perl scripts, step by step."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LARGE = [
     )
 ]
 SETS = SMALL + LARGE
-TOKENISED_SETS = LARGE[:3]  # those with figures of the paper's pipeline
+TOKENISED_SETS = LARGE[:3]  # those with scores of the paper's pipeline
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def lines(path: Path) -> list[str]:
 
 
 def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
-    """Translations, references and expected figures of one set."""
+    """Translations, references and expected scores of one set."""
     expected = json.loads((bleu_dir / "expected.json").read_text(encoding="utf-8"))[name]
     return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
 
@@ -56,7 +56,7 @@ def corpus_bleu(translations: list[str], references: list[str], tokenize="13a", 
 
 
 def perl_line(bleu: CorpusScore) -> str:
-    """The score as multi-bleu.perl prints it, so that every figure in the line is compared."""
+    """The score as multi-bleu.perl prints it, so that every number in the line is compared."""
     score = bleu.result
     precisions = "/".join(f"{p:.1f}" for p in score.precisions)
     return (
