@@ -150,9 +150,9 @@ def test_restricted_self_attention_is_refused_by_name():
         ),
         (
             {"no_repeat_ngram_size": 2},
-            r"with no_repeat_ngram_size=0 alone\. Received: no_repeat_ngram_size=2\.",
+            r"only with no_repeat_ngram_size=0\. Received: no_repeat_ngram_size=2\.",
         ),
-        ({"sampling_method": "random"}, r"with sampling_method=argmax alone\. Received: sampling_method=random\."),
+        ({"sampling_method": "random"}, r"only with sampling_method=argmax\. Received: sampling_method=random\."),
     ],
 )
 def test_options_that_are_not_kept_are_refused_by_name(options, message):
