@@ -58,7 +58,7 @@ DEFINE = {
 }
 
 
-FLAGFILE_HELP = "File with a flag on each line, as RUN/flags.txt is; a flag given after it counts instead."
+FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
 
 
 class Args(SimpleNamespace):
@@ -68,7 +68,7 @@ class Args(SimpleNamespace):
 
 
 class CommandError(Exception):
-    """A mistake of the user's other than a bad value or a missing file, such as flags that exclude each other."""
+    """A user error other than a bad value or a missing file, such as flags that exclude each other."""
 
 
 class Command(NamedTuple):
@@ -79,9 +79,9 @@ class Command(NamedTuple):
     run: Callable[[Args], None]  # what to do with the flag values
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
-        """Parses the command line and runs the command; a user's mistake becomes one message without a traceback.
+        """Parses the command line and runs the command; a user error becomes one message without a traceback.
 
-        The arguments are by default those of this process. Returns the exit status: 0; 1 after a mistake; 128 + the
+        The arguments are by default those of this process. Returns the exit status: 0; 1 after a user error; 128 + the
         signal's number after a signal.
         """
         program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
@@ -104,20 +104,20 @@ class Command(NamedTuple):
                 return 0
             if "verbosity" in self.names:
                 set_verbosity(args.verbosity)
-                if getattr(args, "engine", "tensorflow") == "tensorflow":  # another does without, which saves seconds
+                if getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner without it
                     import_tensorflow(args.verbosity)
             self.run(args)
         except absl_flags.Error as error:
             message = str(error).replace(" ?", "?")
             return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
-        except BrokenPipeError:  # whoever reads the output, such as head, has enough of it
+        except BrokenPipeError:  # the program that reads the output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except (ValueError, OSError, ArithmeticError, MemoryError, CommandError) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
             return _fail(program, str(error))
-        except KeyboardInterrupt as error:  # training that was stopped by a signal says where
+        except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
             return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
         return 0
 
@@ -170,11 +170,11 @@ def help_text(doc: str | None, names: Sequence[str]) -> str:
 
 
 def require(args: Args, *names: str, example: str = "") -> None:
-    """Raises CommandError naming those of the flags that were not given."""
+    """Raises CommandError that names those flags that were not given."""
     missing = [f"--{name}" for name in names if getattr(args, name) in (None, "", [])]
     if missing:
         shown = f" Example: {example}." if example else ""
-        raise CommandError(f"{' and '.join(missing)} must be given. --help says what for.{shown}")
+        raise CommandError(f"{' and '.join(missing)} must be given. --help explains the flags.{shown}")
 
 
 # what flag values stand for
@@ -220,7 +220,7 @@ def pipeline(args: Args) -> Pipeline | None:
 def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
-    """Loads the model of a run; reports what a user should know of its checkpoint. Raises as t2tlite.load does."""
+    """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
     from t2tlite.runs.checkpoint_choice import remarks
     from t2tlite.runs.engines import load_with_engine
 
@@ -235,7 +235,7 @@ def open_data(args: Args) -> Dataset:
     """Opens the data to train on, and makes it first if --generate_data is given.
 
     Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that makes
-    the data if there is none, and ValueError for an unknown problem, or if none is named and the data holds several.
+    the data if there is none, and ValueError for an unknown problem, or if --data_dir has several and none is named.
     """
     from t2tlite.data.dataset import open_dataset
 
@@ -243,7 +243,7 @@ def open_data(args: Args) -> Dataset:
         print(make_data(args), file=sys.stderr)
     elif args.options:
         given = ", ".join(f"--{name}" for name in args.options)
-        raise CommandError(f"{given}: options of the data go with --generate_data, or to t2t-datagen.")
+        raise CommandError(f"{given}: options of the data need --generate_data, or belong to t2t-datagen.")
     try:
         return open_dataset(data_dir(args), args.problem or None, datagen_command(args))
     except FileNotFoundError as error:
@@ -263,13 +263,13 @@ def datagen_command(args: Args) -> str:
 
 
 def loop_config(args: Args, train_steps: int) -> LoopConfig:
-    """The training loop's settings; `train_steps` counts unless --train_steps is given."""
+    """The training loop's settings; `train_steps` is the default of --train_steps."""
     given = {name: value for name in LOOP if (value := getattr(args, name)) is not None}
     return LoopConfig(**{"train_steps": train_steps, **given})
 
 
 def words(args: Args, defaults: bool = False) -> list[str]:
-    """The command line's words, --name=value, of the flags given; with `defaults`, of all that have a value."""
+    """The flags that were given, as --name=value; with `defaults`, all flags that have a value."""
     found = []
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
@@ -282,12 +282,12 @@ def words(args: Args, defaults: bool = False) -> list[str]:
 
 
 def recorded(program: str, args: Args) -> list[str]:
-    """The command line that a run records: the flags that were given, or have a default."""
+    """The command line that a run records: the flags that were given or have a default."""
     return [program, *words(args, defaults=True)]
 
 
 def set_verbosity(verbosity: str) -> None:
-    """Lets TensorFlow's start-up messages reach the terminal only at verbosity info or debug, when it is imported."""
+    """Hides TensorFlow's start-up messages, unless the verbosity is info or debug. Call before it is imported."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
@@ -311,7 +311,7 @@ def _read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool =
 
 
 def _expand(value: Any) -> Any:
-    """The value with the home folder in place of `~` where it, or an entry of a list, begins with one."""
+    """The value, or each entry of a list, with a leading `~` replaced by the home folder."""
     if isinstance(value, list):
         return [_expand(entry) for entry in value]
     return os.path.expanduser(value) if isinstance(value, str) else value

@@ -1,4 +1,4 @@
-"""What --show_hparams prints: every field of an hparam set, its value, its meaning, and how the set differs."""
+"""What --show_hparams prints: every field of an hparam set, its value, its meaning, and where the set differs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WIDTH = 110
 
 
 def show_hparams(name: str, changes: str) -> str:
-    """A set with `changes` as --hparams has them, field by field; `*` marks what differs from transformer_base.
+    """The fields of a set with `changes`, as in --hparams; `*` marks those that differ from transformer_base.
 
     Raises ValueError for an unknown set or field.
     """
@@ -24,7 +24,7 @@ def show_hparams(name: str, changes: str) -> str:
     lines += textwrap.wrap(" ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH)
     lines += [
         "",
-        "`*` marks what is not as in transformer_base, the paper's base model, whose value is in brackets.",
+        "`*` marks fields that differ from transformer_base, the paper's base model, whose value is in brackets.",
         "",
     ]
     for field in dataclasses.fields(HParams):

@@ -7,19 +7,19 @@ Lines from a word to what it attends to, as in the paper's Figures 3 to 5; a wor
 self-attention, a word of the target the decoder's and cross-attention:
   t2t-attention --output_dir=RUN --source="..." --word=it --picture=it.svg
 
-Cross-attention of two heads of the layers 4 and 5, with a translation of your own:
+Cross-attention of two heads in layers 4 and 5, with a translation of your own:
   t2t-attention --output_dir=RUN --source="..." --target="..." --kind=cross --layers=4,5 --heads=1,3 --picture=4and5.png
 
 The three kinds are encoder and decoder (self-attention) and cross (from the decoder to the source). Layers and heads
-count from 1, as in the paper. A picture shows the last layer but one unless --layers is given, the page all layers.
-Without --picture and --html both are made, in RUN/attention/; with one of them, only that.
+are counted from 1, as in the paper. A picture shows the last layer but one unless --layers is given, the page all
+layers. Without --picture and --html both are made, in RUN/attention/; with one of them, only that one.
 
 The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it predicts
 where it is a query, and with the token that it has read where it is a key: a row of cross-attention is what the model
 attended to when it wrote that token.
 
 Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a
-network. PNG pictures have only the characters of this machine's fonts, SVG and page all that the browser can show.
+network. A PNG shows only characters in this machine's fonts; SVG and page show all that the browser can.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from t2tlite.bin import flags
     "verbosity",
 )
 def main(args: flags.Args) -> None:
-    """Computes the weights, writes what was asked for, and prints where."""
+    """Computes the weights, writes the picture and the page, and prints their paths."""
     from t2tlite import visualise
     from t2tlite.visualise.attention import check_kinds
     from t2tlite.visualise.attention_pictures import picture_ending
@@ -43,7 +43,7 @@ def main(args: flags.Args) -> None:
     flags.require(args, "source")
     folder = flags.run_folder(args)
     kinds = args.kind or visualise.KINDS
-    check_kinds(kinds)  # what can be known before the model is loaded
+    check_kinds(kinds)  # before the model is loaded
     chosen = {"layers": _numbers("layers", args.layers), "heads": _numbers("heads", args.heads)}
     if args.picture:
         picture_ending(args.picture)
@@ -62,7 +62,7 @@ def main(args: flags.Args) -> None:
             missing = visualise.save_picture(figure, path)
             print(f"picture      {path}")
             if missing:
-                print(f"No font of this machine has {missing[:40]}. An .svg or the page can show these characters.")
+                print(f"No font on this machine has {missing[:40]}. An .svg or the page can show these characters.")
         except ImportError as error:
             if args.picture:
                 raise flags.CommandError(str(error)) from error

@@ -1,9 +1,9 @@
 """t2t-datagen makes a problem's data: a vocabulary, token shards, and a manifest of what they were made from.
 
-Generated data, which needs nothing:
+Generated data, which needs no files:
   t2t-datagen --problem=grammar_ende
 
-Your own files, line by line translations of each other, plain text or .gz:
+Your own files, translations of each other line by line, plain text or .gz:
   t2t-datagen --problem=parallel_text --vocab_size=8000 \\
       --train_source=train.en --train_target=train.de --dev_source=dev.en --dev_target=dev.de
 
@@ -13,13 +13,13 @@ The paper's English-German; the files are looked for in, or downloaded to, --tmp
 Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
   t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
-On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all of them see; the files are
+On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all of them share; the result is
 the same:
   t2t-datagen --problem=wmt_enfr --tmp_dir=raw --data_dir=/shared/data --beam_runner=FlinkRunner \\
       --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
 
 The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`); the problem and its PROBLEM_rev share it. The
-text is checked before anything is written. The same command resumes after an interruption; complete data is left alone.
+text is checked before anything is written. The same command resumes after an interruption; complete data is kept.
 Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
 """
 

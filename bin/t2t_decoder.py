@@ -16,7 +16,7 @@ output is the same, and the same command resumes with the windows of lines that 
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt --beam_runner=FlinkRunner \\
       --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
 
-What is typed, or what comes through a pipe: the output of a line is written as soon as it is done, and nothing else:
+Lines that are typed or arrive through a pipe; each output is written as soon as it is done, and nothing else:
   t2t-decoder --output_dir=RUN --decode_interactive
   cat in.txt | t2t-decoder --output_dir=RUN --decode_from_file=- > out.txt
 
@@ -27,8 +27,8 @@ The log-probability of given translations, from a file of lines "source TAB targ
 beam_size=1 is greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more
 than its source; batch_size is in source tokens. Off by default:
   return_beams=3                 an n-best list: the three best of each sentence
-  min_length=5                   at least so many tokens, the end-of-sentence token (EOS) not counted
-  no_repeat_ngram_size=3         no sequence of so many tokens twice
+  min_length=5                   at least this many tokens, the end-of-sentence token (EOS) not counted
+  no_repeat_ngram_size=3         no sequence of this many tokens twice
   sampling_method=random         draw translations instead of searching for the best; with sampling_temp=0.8,
                                  sampling_keep_top_k=40, sampling_top_p=0.9 and sampling_seed=1
 --prefixes reads lines "source TAB beginning of the translation".
@@ -43,14 +43,14 @@ docs/decoding.md explains all of this.
 
 --engine=ctranslate2 decodes with CTranslate2 (pip install 't2tlite[ctranslate2]') instead of TensorFlow; it is faster
 on a CPU and starts sooner. --quantization=int8 is faster still, and changes some translations. The model is converted
-once and kept in RUN/ctranslate2. The rules of tensor2tensor are kept too; sampling, min_length, no_repeat_ngram_size,
---prefixes and --alignments need TensorFlow. Results of a split are recorded under a name of their own,
+once and kept in RUN/ctranslate2. tensor2tensor's rules work too; sampling, min_length, no_repeat_ngram_size, --prefixes
+and --alignments need TensorFlow. Results of a split are recorded under a name of their own,
 test.9000.engine=ctranslate2,quantization=int8.json.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
-extra_length is counted from the longest source of a batch, a hypothesis without an EOS keeps its log-probability as
-score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a token. As a
-translation depends on what is decoded with it, standard input is read to its end, but by --decode_interactive.
+extra_length is counted from the longest source of a batch, a hypothesis without an EOS has its log-probability as
+score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a token. Since a
+translation depends on its batch, standard input is read to its end first, except with --decode_interactive.
 
 A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per line;
 --split scores them as EVALB does. The repairs that made trees of the decoded sequences are counted. A split's scores
@@ -85,7 +85,7 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
     *("quantization", "data_dir", "beam_runner", "beam_options", "verbosity"),
 )
 def main(args: flags.Args) -> None:
-    """Loads the run and does what was asked."""
+    """Loads the run, and decodes or scores with it."""
     from t2tlite.decoding.translator import decode_options
     from t2tlite.runs import decode_file
     from t2tlite.runs.decode_pipeline import Workers
@@ -99,9 +99,9 @@ def main(args: flags.Args) -> None:
         raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
     form = LineFormat(args.output_format or "", args.alignments, args.prefixes)
     _check_together(args)
-    folder.hparams()  # is there a run?
+    folder.hparams()  # raises if there is no run
     options = decode_options(folder.manifest(), args.decode_hparams)
-    if source := args.decode_from_file or args.score_file:  # known before hours of work, not after
+    if source := args.decode_from_file or args.score_file:  # an error before hours of work, not after
         check_file(source)
     target = None if args.decode_to_file in (None, "-") else args.decode_to_file
     if target:

@@ -2,14 +2,14 @@
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees
 
-Both files hold bracketed trees in UTF-8, one per line; line N of the one parses the sentence of line N of the other:
+Both files hold bracketed trees in UTF-8, one per line; line N of both is a parse of the same sentence:
 
     (TOP (S (NP (PRP It)) (VP (VBZ works)) (. .)))
 
-A blank line, or (()), among the predicted trees is a sentence that the parser could not parse; EVALB skips those. A
-sentence whose words are not those of gold is an error, reported with its line number on standard error. Neither counts
-in the scores, so give both numbers with the F-measure where they are not 0. The command prints EVALB's summary, for all
-sentences and for those of up to 40 words:
+A blank line, or (()), among the predicted trees is a sentence that the parser could not parse; EVALB skips it. A
+sentence whose words differ from the gold tree's is an error, reported with its line number on standard error. Neither
+counts in the scores, so report both numbers with the F-measure if they are not 0. The command prints EVALB's summary,
+for all sentences and for those of up to 40 words:
 
     === Summary ===
 
@@ -22,7 +22,7 @@ sentences and for those of up to 40 words:
 With --sentences, EVALB's table with a line for each sentence comes first.
 
 The parameters are those of COLLINS.prm, which published scores for English use: punctuation, traces and TOP are left
-out, function tags cut off (NP-SBJ is NP), and ADVP equals PRT. Another file of this kind is given with --prm:
+out, function tags are removed (NP-SBJ is NP), and ADVP equals PRT. --prm reads another parameter file:
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees --prm=new.prm --sentences
 

@@ -8,15 +8,15 @@ keras        DIR/model.keras, which keras.saving.load_model opens: the model alo
 ctranslate2  DIR is a model of CTranslate2, fast on CPUs (pip install 't2tlite[ctranslate2]'), with the vocabulary that
              makes its tokens; --quantization=int8 makes it smaller and faster, and changes some translations.
 
-Of the run, --checkpoint_path=averaged (or best, ...) chooses the weights. --decode_hparams=beam_size=8,alpha=1.0
-changes how an export decodes that does so by itself; by default as the run does.
+--checkpoint_path=averaged (or best, ...) chooses the weights. --decode_hparams=beam_size=8,alpha=1.0 changes the
+decoding defaults of an export that includes the search; without it they are the run's.
 
 Before the command reports success, it opens the export, decodes some sentences with it and with the run, and compares:
-the texts must be equal, scores and log-probabilities within 0.0001. Of ctranslate2 it requires this of greedy search
-(log-probabilities within 0.001) and reports how many translations of beam search are equal; with a quantization it
-reports of both. DIR appears when all is written and verified; after
-an error nothing is left, and an earlier export is as it was. DIR/README.md says how to use the export. What a format
-cannot express is refused by name. docs/export.md has examples.
+texts must be equal, scores and log-probabilities within 0.0001. For ctranslate2 it requires this of greedy search only
+(log-probabilities within 0.001), and reports how many beam-search translations are equal; with a quantization it
+reports both numbers. DIR appears when everything is written and verified; after an error nothing is left behind, and an
+earlier export is unchanged. DIR/README.md says how to use the export. A model or an option that a format cannot express
+is an error that names it. docs/export.md has examples.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from t2tlite.bin import flags
     *("decode_hparams", "verbosity"),
 )
 def main(args: flags.Args) -> None:
-    """Exports, and reports what was compared with the run."""
+    """Exports the run, and reports what was compared with it."""
     from t2tlite.decoding.translator import decode_options
     from t2tlite.export.export import export_model
     from t2tlite.export.export_folder import ExportFolder
@@ -38,7 +38,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.export.settings import Settings
 
     flags.require(args, "export_dir", "format")
-    find_format(args.format)  # what can be known before the model is loaded
+    find_format(args.format)  # before the model is loaded
     run, folder = flags.run_folder(args), ExportFolder(args.export_dir, args.overwrite)
     run.hparams()
     settings = Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")

@@ -5,17 +5,17 @@
 --t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are imported, or one of them,
 DIR/model.ckpt-N. --t2t_vocab is the vocabulary, or the source's and the target's, comma-separated. Its hparams.json is
 looked for in the checkpoint's folder and in the one above; --t2t_hparams names another. So is flags_t2t.txt, which
-names the problem; if there is none, --problem=wsj_parsing declares the model a parser. TensorFlow 1 is not needed.
+names the problem; without it, --problem=wsj_parsing declares the model a parser. TensorFlow 1 is not needed.
 
-RUN is then like any other:
+RUN is then used like any other run:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
   t2t-avg-checkpoints --output_dir=RUN --n=5
   t2t-trainer --warm_start_from=RUN --data_dir=data --output_dir=RUN2
 It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false selects t2tlite's own. To train
 it further, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
-The model must be `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not; the hparams of
-any other are named and refused. Checkpoints can be added to RUN later. docs/from-tensor2tensor.md has the rest.
+The model must be `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not; any other is
+refused with the hparams that differ. Checkpoints can be added to RUN later. docs/from-tensor2tensor.md has the details.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from t2tlite.bin import flags
 
 @flags.command(__doc__, *"t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity".split())
 def main(args: flags.Args) -> None:
-    """Imports, and reports what was imported and what differs."""
+    """Imports the checkpoints, and reports what was imported and what differs in training."""
     from t2tlite.runs.run_folder import RunFolder
     from t2tlite.tensor2tensor.import_run import Given, import_run
 

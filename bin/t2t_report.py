@@ -1,4 +1,4 @@
-"""t2t-report writes a report of a run, good enough to attach to a paper: one HTML file, and the same as Markdown.
+"""t2t-report writes a report of a run, fit to attach to a paper, as one HTML file and as Markdown.
 
   t2t-report --output_dir=RUN
 
@@ -10,8 +10,8 @@ has a table of their values.
 
 Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and references
 are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
-incomplete, or still training: the report is made of what there is, and says what is missing. For a hparam set of your
-own, give --t2t_usr_dir too.
+incomplete, or still training: the report shows what there is, and says what is missing. For an hparam set of your own,
+give --t2t_usr_dir too.
 """
 
 from __future__ import annotations

@@ -16,19 +16,8 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    *(
-        flags.RUNS,
-        "languages",
-        "checkpoint_path",
-        "decode_hparams",
-        "engine",
-        "quantization",
-        "host",
-        "port",
-        "max_characters",
-        "max_queue",
-    ),
-    *("timeout_s", "api_key", "cors_origins"),
+    *(flags.RUNS, "languages", "checkpoint_path", "decode_hparams", "engine", "quantization", "host", "port"),
+    *("max_characters", "max_queue", "timeout_s", "api_key", "cors_origins"),
 )
 def main(args: flags.Args) -> None:
     """Serves the runs until a signal comes."""

@@ -1,12 +1,12 @@
 """t2t-table3 trains the rows of the paper's Table 3 on a problem, measures each on dev, and writes the table.
 
-What the paper did, on all GPUs of the machine, after t2t-datagen:
+The paper's experiments, on all GPUs of the machine, after t2t-datagen:
   t2t-table3 --problem=wmt_ende --output_dir=table3
 
-What that would cost, by formula; with --time, also by a few timed steps of each row. Nothing is trained:
+Their cost by formula, and with --time also from a few timed steps of each row; nothing is trained:
   t2t-table3 --problem=wmt_ende --dry_run
 
-The base model, the rows of group A and one of group C, each with two seeds:
+The base model, the rows of group A and one row of group C, each with two seeds:
   t2t-table3 --problem=wmt_ende --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
 
 Scaled down: a row is a change relative to the base (hs256 halves the width, h1 has an eighth of the heads), and
@@ -15,7 +15,7 @@ Scaled down: a row is a change relative to the base (hs256 halves the width, h1 
       --hparams=hidden_size=256,filter_size=1024,num_hidden_layers=3
 
 Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (layers) hs256 hs1024 (width) ff1024
-ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big, which runs only if it is named, for
+ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big, which runs only if it is named, and for
 three times as many steps.
 
 O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are in O/ROW.seed2, ... The table so
@@ -46,7 +46,7 @@ KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need t
     *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "verbosity"),
 )
 def main(args: flags.Args) -> None:
-    """Runs the rows asked for, after making the data if asked to."""
+    """Trains the rows, or estimates their cost; makes the data first with --generate_data."""
     import t2tlite.hparams  # noqa: F401  registers the sets
 
     if args.time and not args.dry_run:
@@ -57,7 +57,7 @@ def main(args: flags.Args) -> None:
         base = dataclasses.replace(base, train_steps=args.train_steps)
     rows = select(args.rows or [row.name for row in ROWS if row.name != "big"])
     for row in rows:
-        row.apply(base)  # raises at once where a row does not fit
+        row.apply(base)  # raises now if a row does not fit
     seeds = [int(text) for text in args.seeds if text.isdecimal()]
     if not seeds or len(set(seeds)) < len(args.seeds):
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")

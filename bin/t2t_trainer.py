@@ -15,12 +15,12 @@ runs/PROBLEM-HPARAMS_SET. It has everything that decoding needs: hparams.json, t
 and the best by dev in RUN/best: by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends
 training after five evaluations without a better one. TensorBoard events show the training; cost.json has its time and
 its floating-point operations, which a line at the end compares with the paper's way of estimating them.
-Before the first step comes an estimate of the memory that training needs, and a trial of the largest batch.
-Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there with the very batches that would have
-come next. To resume, --hparams_set and --warm_start_from can be left out. batch_size is in tokens per replica (GPU),
---global_batch_tokens in tokens of all together. Several machines train together if TF_CONFIG names them, or with
+Before the first step it estimates the memory that training needs, and tries the largest batch.
+Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there with exactly the batches that would
+have come next. To resume, --hparams_set and --warm_start_from can be left out. batch_size is in tokens per replica
+(GPU), --global_batch_tokens in tokens of all replicas. Several machines train together if TF_CONFIG names them, or with
 --cluster_resolver=slurm: see docs/distributed.md.
---registry_help lists what problems and sets there are, --show_hparams=SET every field of a set with its meaning.
+--registry_help lists the problems and hparam sets, --show_hparams=SET every field of a set with its meaning.
 RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags again, and flags after it change them.
 Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It uses the newest checkpoint; the best with
 --checkpoint_path=best.
@@ -51,7 +51,7 @@ EXAMPLE = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --g
     *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help", "show_hparams", "verbosity"),
 )
 def main(args: flags.Args) -> None:
-    """Trains, after making the data if asked to."""
+    """Trains a run; makes the data first with --generate_data."""
     if not args.output_dir:
         flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
@@ -76,12 +76,12 @@ def main(args: flags.Args) -> None:
     options = RunOptions(args.eval_bleu, args.warm_start_from, flags.recorded("t2t-trainer", _resumed(args, folder)))
     try:
         with lost_worker_is_an_error(strategy):
-            with chief_first(strategy):  # what it makes in a shared folder, the others find there
+            with chief_first(strategy):  # the other workers find the data that it makes in a shared folder
                 dataset = flags.open_data(args)
             evaluation = train_run(dataset, hparams, folder, config, strategy, options)
     except tf.errors.ResourceExhaustedError as error:
         raise flags.CommandError(
-            f"The memory does not suffice ({reason_of(error)}). Lower batch_size and raise accumulate_steps by the "
+            f"There is not enough memory ({reason_of(error)}). Lower batch_size and raise accumulate_steps by the "
             "same factor: training stays the same."
         ) from error
     if costs := folder.costs():
@@ -92,7 +92,7 @@ def main(args: flags.Args) -> None:
 
 
 def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
-    """The named set, or the hparams of the run that is resumed, or of the run to start from."""
+    """The named set, or the hparams of the run to resume, or of the run to start from."""
     if args.hparams_set or not (args.warm_start_from or folder.checkpoints()):
         import t2tlite.hparams  # noqa: F401  registers the sets
 
@@ -112,13 +112,13 @@ def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
 
 
 def _resumed(args: flags.Args, folder: RunFolder) -> flags.Args:
-    """The flags to record: if a resumed run is not given a hparam set, with that of before and its changes."""
+    """The flags to record. A run resumed without --hparams_set keeps its recorded set, with its changes."""
     before = folder.flags() if folder.checkpoints() and not args.hparams_set else {}
     if "hparams_set" not in before:
         return args
     changes = {}
     for part in filter(None, [*before.get("hparams", "").split(","), *args.hparams.split(",")]):
-        changes[part.partition("=")[0].strip()] = part.strip()  # what is given now replaces what was before
+        changes[part.partition("=")[0].strip()] = part.strip()  # a new change replaces a recorded one
     tokens = args.global_batch_tokens or before.get("global_batch_tokens")
     kept = {"hparams_set": before["hparams_set"], "hparams": ",".join(changes.values()), "global_batch_tokens": tokens}
     return flags.Args(**vars(args) | kept)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def import_user_package(path: str | None) -> None:
-    """Imports the package in folder `path`, which registers problems and hparam sets (--t2t_usr_dir).
+    """Imports the package in folder `path`, if one is given.
 
     Its name is the folder's, with `_` for every character that a Python name cannot have. Raises ValueError if there is
     no such package, another module has its name, or it raises an exception.

@@ -1,11 +1,11 @@
 """tensor2tensor's own hparam sets: its transformer_base and transformer_big since their third version.
 
-The differences to the paper are: normalisation before each sublayer and after each stack, dropout also on attention
+They differ from the paper in: normalisation before each sublayer and after each stack, dropout also on attention
 weights and inside the feed-forward layers, twice the learning rate with twice the warm-up, Adam's beta2 0.997, all
 sines before all cosines, and a learned row, the target space, added to the source. The paper's models are
 tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
 
-tensor2tensor's Adam is a lazy one, but the gradient of an embedding is dense, so that plain Adam updates the same rows.
+tensor2tensor's Adam is lazy, but the gradient of an embedding is dense, so that plain Adam updates the same rows.
 tensor2tensor's sets have no number of steps; those here are the paper's.
 """
 

@@ -23,10 +23,10 @@ class ParallelText(Problem):
 
     vocab_size: int = 8000  # for ten thousand to some hundred thousand pairs; millions of pairs need about 32,000
     train_source: tuple[str, ...] = option((), "Source files to train on, comma-separated; plain text or .gz.")
-    train_target: tuple[str, ...] = option((), "As many target files, line by line the translations of --train_source.")
+    train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
     dev_source: tuple[str, ...] = option((), "Source files to evaluate on during training.")
     dev_target: tuple[str, ...] = option((), "Translations of --dev_source, line by line.")
-    test_source: tuple[str, ...] = option((), "Source files of the final test, which may be left out.")
+    test_source: tuple[str, ...] = option((), "Source files of the final test; optional.")
     test_target: tuple[str, ...] = option((), "Translations of --test_source, line by line.")
     # Class attributes of other problems, options of this one.
     source_language: str = option(  # type: ignore[misc]

@@ -1,7 +1,7 @@
 """The paper's translation tasks: WMT 2014 English-German and English-French (section 5.1).
 
-The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder below --tmp_dir. If there is nothing of
-them, TensorFlow Datasets downloads it.
+The raw text comes from the unpacked archives of statmt.org/wmt14 in any folder below --tmp_dir. If none of them is
+there, TensorFlow Datasets downloads the text.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Corpus:
 
 
 class Wmt14(Problem):
-    """What both language pairs share: English is the source."""
+    """The base class of both language pairs: English is the source."""
 
     source_language: ClassVar[str] = "en"
     more_training: ClassVar[dict[str, str]] = {}  # training files in addition to TRAINING
@@ -60,7 +60,7 @@ class Wmt14(Problem):
         """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.
 
         Raises ValueError or FileNotFoundError at once if there is no such split, newstest2014.en may be of another
-        language pair or some files in `tmp_dir` are missing; while reading if text is bad or cannot be downloaded.
+        language pair or some files in `tmp_dir` are missing; while reading, if text is bad or cannot be downloaded.
         """
         if split not in TFDS_SPLITS:
             raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
@@ -106,7 +106,7 @@ class Wmt14(Problem):
             return []
         if missing:
             raise FileNotFoundError(
-                f"{self.name()} needs all its files in {tmp_dir}, the two of a pair in one folder. Received: "
+                f"{self.name()} needs all its files in {tmp_dir}, both files of a pair in one folder. Received: "
                 f"{len(found)} of {len(found) + len(missing)} pairs. Missing:\n" + "\n".join(missing) + "\n"
                 "Add them, or give an empty --tmp_dir to download everything through TensorFlow Datasets."
             )
@@ -142,7 +142,7 @@ class Wmt14(Problem):
                 f"Datasets could not prepare {name}: {type(error).__name__}: {error}\n"
                 f"Download and unpack these in a folder, and name it by --tmp_dir:\n{corpora}"
             ) from error
-        # The test set of TensorFlow Datasets is .sgm, whose entities it does not replace.
+        # The test set of TensorFlow Datasets comes from .sgm, whose entities it does not replace.
         clean = _unescape if split == "test" else str
         for example in tfds.as_numpy(dataset):
             source, target = (clean(example[language].decode().removesuffix("\r")) for language in ("en", foreign))

@@ -30,15 +30,15 @@ class ParsingProblem(Problem):
     vocab_size: int = 16000
     linearisation: str = option(
         NORMALISED.name,
-        "How trees are written: normalised writes every part of speech but punctuation as XX, as Vinyals "
-        "et al. (2015) did; tags keeps the tags, so that the model learns to tag as well; words writes the words "
-        "themselves, which is longer, but a model need not count them, and learns from few trees; t2t is "
+        "How trees are written: normalised writes every part of speech except punctuation as XX, as Vinyals "
+        "et al. (2015) did; tags keeps the tags, so that the model also learns to tag; words writes the words "
+        "themselves, which is longer, but the model need not count them and learns from few trees; t2t is "
         "tensor2tensor's form.",
     )
     fragments: int = option(
         0,
-        "Constituents of each tree to train on in addition, of 2 to 15 words, drawn at random. They help "
-        "where there are no more than some ten thousand trees.",
+        "Also train on this many random constituents of each tree, of 2 to 15 words. They help with no more than some "
+        "ten thousand trees.",
     )
 
     task: ClassVar[str] = "parsing"
@@ -65,9 +65,9 @@ class ParsingProblem(Problem):
                 yield " ".join(part.words()), write(Tree(ROOT, (part,)))
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """The brackets and tags of the training trees that are not letters alone: `(NP`, `)NP`, -LRB-, PRP$.
+        """The brackets and tags of the training trees that contain more than letters: `(NP`, `)NP`, -LRB-, PRP$.
 
-        Tags such as NN, and the opening labels of tensor2tensor's form, are also the beginnings of words, which would
+        Tags such as NN, and the opening labels of tensor2tensor's form, are left out: words that begin with them would
         be split after them.
         """
         return self._symbols(self.trees("train", tmp_dir))
@@ -84,7 +84,7 @@ class WsjParsing(ParsingProblem):
 
     --tmp_dir holds either the files of the Treebank (LDC99T42: `wsj_SSNN.mrg` in any folder) or the files
     `train.trees`, `dev.trees` and `test.trees` with bracketed trees of any origin. Trees are cleaned by
-    `trees.tree.clean_tree`. The Treebank has 39,832 training trees, 1,700 of dev and 2,416 of test.
+    `trees.tree.clean_tree`. The Treebank has 39,832 training, 1,700 dev and 2,416 test trees.
     """
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir",)
@@ -134,14 +134,14 @@ class WsjParsingSemi(WsjParsing):
 
     vocab_size: int = 32000
     extra_trees: tuple[str, ...] = option(
-        (), "Files of automatically parsed trees to train on in addition, comma-separated; plain text or .gz."
+        (), "Additional training files of automatically parsed trees, comma-separated; plain text or .gz."
     )
 
     needed_flags: ClassVar[tuple[str, ...]] = ("tmp_dir", "extra_trees")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the cleaned trees of a split; in train, then the extra ones."""
-        trees = super().trees(split, tmp_dir)  # looks for all files first, also the extra ones
+        trees = super().trees(split, tmp_dir)  # checks all files first, the extra ones included
         return itertools.chain(trees, _read_clean(self._extra())) if split == "train" else trees
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:

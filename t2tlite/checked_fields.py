@@ -1,4 +1,4 @@
-"""Frozen dataclasses whose values are checked, with overrides as the command line writes them, and JSON."""
+"""Frozen dataclasses with checked values, overrides in the command line's notation, and JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from t2tlite.registry import did_you_mean
 
-LARGEST = 2**31 - 1  # of whole numbers: the most that TensorFlow's shapes can hold
+LARGEST = 2**31 - 1  # the largest whole number that fits in TensorFlow's shapes
 
 H = TypeVar("H", bound="CheckedFields")
 
@@ -32,11 +32,11 @@ class CheckedFields:
             _check_value(field, getattr(self, field.name))
 
     def override(self: H, text: str) -> H:
-        """A copy changed as `text`, `field=value,field=value`, says.
+        """A copy with the changes in `text`, `field=value,field=value`.
 
-        Blanks around names and values do not count, nor does a last comma. Booleans are true, false, 1 or 0, in either
-        case; strings have no quotes. An unknown field, a field set twice, a value of the wrong type or out of range, or
-        a part that is not `field=value` raises a ValueError.
+        Spaces around names and values and a trailing comma are ignored. Booleans are true, false, 1 or 0, in upper or
+        lower case; strings have no quotes. An unknown field, a field set twice, a value of the wrong type or out of
+        range, or a part that is not `field=value` raises a ValueError.
 
         >>> from t2tlite.config import HParams
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
@@ -60,21 +60,21 @@ class CheckedFields:
 
     @classmethod
     def from_json(cls: type[H], text: str) -> H:
-        """What `to_json` wrote; a field that is not in it keeps its default.
+        """The object that `to_json` wrote; a missing field has its default.
 
         Text that is not a JSON object, an unknown field or a bad value raises a ValueError.
         """
         try:
             values = json.loads(text)
         except (ValueError, RecursionError) as error:  # not JSON, a number of thousands of digits, brackets as deep
-            raise ValueError(f"The hparams must be a JSON object. Received text that is none: {error}.") from error
+            raise ValueError(f"The hparams must be a JSON object. Received text that is not: {error}.") from error
         if not isinstance(values, dict):
             raise ValueError(f"The hparams must be a JSON object. Received: a {type(values).__name__}.")
         return cls.of(values)
 
     @classmethod
     def of(cls: type[H], values: Mapping[str, Any]) -> H:
-        """The object with these values by field; a field that is not among them keeps its default.
+        """The object with these values by field; a missing field has its default.
 
         Raises ValueError for an unknown field or a bad value.
         """
@@ -83,7 +83,7 @@ class CheckedFields:
 
     @classmethod
     def check_names(cls, names: Iterable[str]) -> None:
-        """Raises ValueError where a name is not that of a field."""
+        """Raises ValueError if a name is not a field's."""
         fields = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
         for name in names:
             if name not in fields:

@@ -1,7 +1,7 @@
 """Hyperparameters: flat, frozen, typed dataclasses.
 
-`HParams` says what a model is and how it is trained; `DecodeHParams` says how it is decoded. Field names are
-tensor2tensor's wherever it has one. A named set is a function in `t2tlite/hparams` that returns an HParams.
+`HParams` describes a model and its training, `DecodeHParams` decoding. Field names are tensor2tensor's wherever it has
+one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 
-T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # tensor2tensor's name of its schedule
+T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the name of tensor2tensor's schedule
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +29,7 @@ class HParams(CheckedFields):
     attention_value_channels: int = checked_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
     self_attention_radius: int = checked_field(
         0,
-        "r of restricted self-attention (section 4): a position attends to those at a distance below r, in the "
+        "r of restricted self-attention (section 4): a position attends to positions at a distance below r, in the "
         "decoder to the last r; 0: to all",
         low=0,
     )
@@ -39,8 +39,12 @@ class HParams(CheckedFields):
         "'emb' a learned row for each of max_length positions (Table 3, row E); 'none'",
         choices=("timing", "timing_halves", "emb", "none"),
     )
-    layer_preprocess_sequence: str = checked_field("none", "'n': normalise its input (pre-norm)", choices=("none", "n"))
-    layer_postprocess_sequence: str = checked_field("dan", "dropout, add, then 'n': normalise", choices=("dan", "da"))
+    layer_preprocess_sequence: str = checked_field(
+        "none", "before each sublayer; 'n': normalise (pre-norm)", choices=("none", "n")
+    )
+    layer_postprocess_sequence: str = checked_field(
+        "dan", "after each sublayer; 'd': dropout, 'a': add, 'n': normalise (post-norm)", choices=("dan", "da")
+    )
     norm_epsilon: float = checked_field(1e-6, "added to the variance in layer normalisation", low=0.0)
     shared_embedding_and_softmax_weights: bool = checked_field(True, "one matrix for source, target and softmax (3.4)")
     use_target_space_embedding: bool = checked_field(
@@ -53,7 +57,7 @@ class HParams(CheckedFields):
     )
     attention_dropout: float = checked_field(0.0, "of attention weights; not in the paper", low=0.0, high=0.99)
     relu_dropout: float = checked_field(0.0, "in feed-forward layers; not in the paper", low=0.0, high=0.99)
-    label_smoothing: float = checked_field(0.1, "epsilon_ls, probability given to the other tokens", low=0.0, high=0.99)
+    label_smoothing: float = checked_field(0.1, "epsilon_ls, probability of all other tokens", low=0.0, high=0.99)
 
     # Batches, section 5.1.
     batch_size: int = checked_field(
@@ -63,21 +67,21 @@ class HParams(CheckedFields):
     global_batch_tokens: int = checked_field(
         0,
         "tokens, padding counted, of the longer side, of all micro-batches of all replicas: then accumulate_steps is "
-        "derived, and batch_size is the most that a micro-batch has; 0: batch_size x accumulate_steps x replicas",
+        "derived, and batch_size is the maximum of a micro-batch; 0: batch_size x accumulate_steps x replicas",
         low=0,
     )
     max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
     min_length_bucket: int = checked_field(8, "tokens; the first bucket boundary", low=1)
-    length_bucket_step: float = checked_field(1.1, "each boundary over the one before", low=1.01, high=2.0)
+    length_bucket_step: float = checked_field(1.1, "ratio of a boundary to the one before", low=1.01, high=2.0)
 
     # The optimizer, section 5.3.
     learning_rate_schedule: str = checked_field(
         "noam",
-        "'noam' formula (3), whose first update is step 1; the other, tensor2tensor's, is formula (3) a step "
+        "'noam' is formula (3), with the first update at step 1; the other, tensor2tensor's, is formula (3) one step "
         "later: its first update has rate 0",
         choices=("noam", T2T_SCHEDULE),
     )
-    learning_rate_constant: float = checked_field(1.0, "factor on formula (3), which gives the learning rate", low=1e-9)
+    learning_rate_constant: float = checked_field(1.0, "factor of the learning rate, times formula (3)", low=1e-9)
     learning_rate_warmup_steps: int = checked_field(4000, "optimizer steps in which the learning rate rises", low=1)
     optimizer_adam_beta1: float = checked_field(
         0.9, "Adam's decay of the mean of the gradients", low=0.0, high=0.999999
@@ -86,18 +90,18 @@ class HParams(CheckedFields):
         0.98, "Adam's decay of the mean of their squares", low=0.0, high=0.999999
     )
     optimizer_adam_epsilon: float = checked_field(1e-9, "added to the divisor in Adam's update", low=0.0)
-    train_steps: int = checked_field(100_000, "optimizer steps in all, unless --train_steps says otherwise", low=1)
+    train_steps: int = checked_field(100_000, "optimizer steps in total, unless --train_steps is given", low=1)
 
     # Arithmetic.
     dtype_policy: str = checked_field(
         "float32",
-        "'auto': bfloat16 where the hardware has it, otherwise float32; a run records which",
+        "'auto': bfloat16 if the hardware has it, otherwise float32; a run records which",
         choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"),
     )
     jit_compile: bool = checked_field(
         False,
-        "compile the training step and the beam search with XLA, for GPUs; training batches have at most 24 "
-        "shapes then",
+        "compile the training step and the beam search with XLA, for GPUs; training batches then have at most 24 "
+        "shapes",
     )
 
     def __post_init__(self) -> None:
@@ -129,7 +133,7 @@ class HParams(CheckedFields):
             )
 
     def for_replicas(self, replicas: int) -> HParams:
-        """The same with the accumulate_steps that global_batch_tokens needs on so many replicas.
+        """The same hparams with the accumulate_steps that global_batch_tokens needs on this number of replicas.
 
         >>> [HParams(global_batch_tokens=25_000).for_replicas(n).accumulate_steps for n in (1, 2, 8)]
         [7, 4, 1]
@@ -139,7 +143,7 @@ class HParams(CheckedFields):
         return dataclasses.replace(self, accumulate_steps=-(-self.global_batch_tokens // (self.batch_size * replicas)))
 
     def batch_tokens(self, replicas: int) -> int:
-        """Tokens of the batch of an optimizer step on so many replicas, padding counted, of the longer side."""
+        """Tokens of an optimizer step's batch on this number of replicas, padding counted, of the longer side."""
         return self.global_batch_tokens or self.batch_size * self.accumulate_steps * replicas
 
     @property
@@ -164,7 +168,7 @@ class HParams(CheckedFields):
 
     @property
     def attention_arguments(self) -> dict[str, Any]:
-        """What each attention layer is made with."""
+        """The constructor arguments of each attention layer."""
         return {
             "hidden_size": self.hidden_size,
             "num_heads": self.num_heads,
@@ -175,21 +179,21 @@ class HParams(CheckedFields):
 
     @property
     def feed_forward_arguments(self) -> dict[str, Any]:
-        """What each feed-forward layer is made with."""
+        """The constructor arguments of each feed-forward layer."""
         return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
 
     @property
     def residual_arguments(self) -> dict[str, Any]:
-        """What each residual connection is made with."""
+        """The constructor arguments of each residual connection."""
         return {"dropout": self.layer_prepostprocess_dropout, "pre_norm": self.pre_norm, "epsilon": self.norm_epsilon}
 
     @property
     def max_positions(self) -> int | None:
-        """Positions that the model has vectors for; None if there is no limit. Learned positions end at max_length."""
+        """The number of positions that the model can represent: max_length if they are learned, otherwise None."""
         return self.max_length if self.pos == "emb" else None
 
     def check_positions(self, longest: int, what: str) -> None:
-        """Raises ValueError where the model has no positions for `longest` tokens; `what` says whose they are."""
+        """Raises ValueError if the model has no positions for the `longest` tokens, those of `what`."""
         if self.max_positions is not None and longest > self.max_positions:
             raise ValueError(
                 f"Learned positions (pos=emb) reach max_length tokens. Received: max_length={self.max_length}, but "
@@ -198,11 +202,11 @@ class HParams(CheckedFields):
 
     @property
     def pre_norm(self) -> bool:
-        """Whether sublayers normalise their input (and each stack its output) rather than their sum."""
+        """Whether sublayers normalise their input (and each stack its output) rather than the residual sum."""
         return self.layer_preprocess_sequence == "n"
 
 
-# A change of these makes another model: a run's checkpoints would not fit, or would silently mean something else.
+# Changing one of these changes the model: a run's checkpoints would not fit, or would silently mean something else.
 MODEL_FIELDS = (
     "hidden_size", "filter_size", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "num_heads",
     "attention_key_channels", "attention_value_channels", "self_attention_radius", "pos", "layer_preprocess_sequence",
@@ -213,17 +217,17 @@ MODEL_FIELDS = (
 
 @dataclasses.dataclass(frozen=True)
 class DecodeRules:
-    """What our decoder and tensor2tensor's do differently, decision by decision."""
+    """The differences between our decoder and tensor2tensor's, one field each."""
 
     batches_of_sentences: bool = False
-    # ^ DecodeHParams.batch_size counts sentences, those with the most words first; otherwise source tokens, padding
-    #   included, by length
+    # ^ DecodeHParams.batch_size counts sentences, batched in order of their number of words; otherwise source tokens,
+    #   padding included, batched by length
     shared_length_limit: bool = False  # extra_length counts from the longest source of a batch, not from each source
     penalise_unfinished: bool = True  # the score of a hypothesis without an EOS has the length penalty
     penalise_greedy: bool = True  # the score of greedy search has the length penalty
     strip_sentences: bool = False  # white space at both ends of a sentence is removed
-    leave_sequences: bool = False  # what a parser decodes stays a sequence of labels
-    score_per_token: bool = False  # Translator.score is the mean negative log-probability of a token
+    leave_sequences: bool = False  # a parser's output stays a sequence of labels
+    score_per_token: bool = False  # TextDecoder.score is the mean negative log-probability of a token
 
 
 OUR_RULES = DecodeRules()
@@ -253,18 +257,20 @@ class DecodeHParams(CheckedFields):
     return_beams: int = checked_field(1, "n-best: this many translations of each sentence, with their scores", low=1)
     t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # T2T_RULES
 
-    # What a search may not choose; see decoding/constraints.py.
+    # Constraints; see decoding/constraints.py.
     min_length: int = checked_field(0, "a translation has at least this many tokens, EOS not counted", low=0)
     no_repeat_ngram_size: int = checked_field(
-        0, "no sequence of this many tokens occurs twice in it; 0: any may", low=0
+        0, "no sequence of this many tokens occurs twice in a translation; 0: no limit", low=0
     )
 
     # Sampling; see decoding/sampling.py.
     sampling_method: str = checked_field("argmax", "random: draw instead of searching", choices=("argmax", "random"))
     sampling_temp: float = checked_field(1.0, "temperature: logits are divided by it", low=1e-3, high=1e3)
     sampling_keep_top_k: int = checked_field(0, "draw from this many most probable tokens; 0: from all", low=0)
-    sampling_top_p: float = checked_field(1.0, "and from those that together have this probability", low=1e-6, high=1.0)
-    sampling_seed: int = checked_field(0, "the same seed draws the same translations of a sentence", low=0)
+    sampling_top_p: float = checked_field(
+        1.0, "draw from the fewest tokens that together have this probability", low=1e-6, high=1.0
+    )
+    sampling_seed: int = checked_field(0, "random seed; the same seed draws the same translations", low=0)
 
     @property
     def samples(self) -> bool:
@@ -273,12 +279,12 @@ class DecodeHParams(CheckedFields):
 
     @property
     def hypotheses(self) -> int:
-        """Hypotheses of a sentence that are decoded at the same time."""
+        """The number of hypotheses of a sentence that are decoded together."""
         return self.return_beams if self.samples else self.beam_size
 
     @property
     def rules(self) -> DecodeRules:
-        """What `t2t_rules` stands for."""
+        """The rules that `t2t_rules` selects."""
         return T2T_RULES if self.t2t_rules else OUR_RULES
 
     def __post_init__(self) -> None:
@@ -287,7 +293,7 @@ class DecodeHParams(CheckedFields):
             for name in ("sampling_temp", "sampling_keep_top_k", "sampling_top_p", "sampling_seed"):
                 if (value := getattr(self, name)) != getattr(DecodeHParams, name):
                     raise ValueError(
-                        f"{name} goes with sampling_method=random. Received: {name}={value}, sampling_method=argmax. "
+                        f"{name} requires sampling_method=random. Received: {name}={value}, sampling_method=argmax. "
                         f"Add sampling_method=random, or leave {name} out."
                     )
         if self.return_beams > self.beam_size and not self.samples:

@@ -1,21 +1,21 @@
 """Settings that make TensorFlow fast on the machine at hand, chosen before it loads.
 
 `import t2tlite` applies them, so they hold for the commands, the Python API, tests and benchmarks. TensorFlow reads
-them once: import t2tlite before tensorflow. A variable that is set already is left alone. The gains are those of
-training transformer_base in float32 on two cores (AVX2: of a CPU with AVX-512, limited to AVX2):
+them once: import t2tlite before tensorflow. A variable that is already set is kept. The gains were measured in training
+transformer_base in float32 on two cores (AVX2: a CPU with AVX-512, limited to AVX2):
 
-  TF_ENABLE_ONEDNN_OPTS=1         oneDNN's matrix products, which TensorFlow chooses by itself only for AVX512-VNNI and
+  TF_ENABLE_ONEDNN_OPTS=1         oneDNN's matrix products, which TensorFlow selects by default only for AVX512-VNNI and
                                   AMX: 1.16 times as fast with AVX2 (after the next setting)
   TF_CPU_ALLOCATOR_USE_BFC=true   keeps freed memory. malloc returns every large tensor to the kernel, which clears the
                                   next one page by page: 1.12 times as fast with AVX2, no difference with AVX-512,
                                   where oneDNN has such an allocator of its own
-  TF_CPU_BFC_MEM_LIMIT_IN_MB      the memory that this allocator may take: the machine's, or what a cgroup (a container,
-                                  a job of SLURM) may use of it. TensorFlow's default is 64 GB. Beyond it comes an error
-                                  that t2tlite can report, rather than the kernel's kill
+  TF_CPU_BFC_MEM_LIMIT_IN_MB      the memory limit of this allocator: the machine's, or that of a cgroup (a container,
+                                  a SLURM job). TensorFlow's default is 64 GB. Beyond the limit t2tlite can report an
+                                  error, rather than being killed by the kernel
 
 Tried without a gain beyond the noise of 5 %, and left at their defaults: frozen weights, a cache of oneDNN primitives
 (TF_MKL_OPTIMIZE_PRIMITIVE_MEMUSE=0), huge pages (GLIBC_TUNABLES=glibc.malloc.hugetlb=1), numbers of threads
-(TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS). TensorFlow flushes denormal numbers to zero by itself.
+(TF_NUM_INTEROP_THREADS, TF_NUM_INTRAOP_THREADS). TensorFlow already flushes denormal numbers to zero.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 
 def apply_settings() -> None:
-    """Puts the settings into the environment, where the user has not."""
+    """Sets the environment variables that the user has not set."""
     os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
     os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
     if "SC_PHYS_PAGES" in os.sysconf_names:
@@ -69,13 +69,13 @@ def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:
             text, in_use, counters = (file.read_text() for file in files)
             cache = sum(int(line.split()[1]) for line in counters.splitlines() if line.startswith("inactive_file "))
             if text.strip() != "max":
-                yield int(text), int(in_use) - cache  # which the kernel frees when need be
+                yield int(text), int(in_use) - cache  # the kernel frees the cache when needed
 
 
 def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
     """Whether the CPU multiplies matrices in bfloat16; without such instructions it is slower than float32.
 
-    `cpuinfo` is Linux's description of the CPU. Where there is none the answer is no.
+    `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
     if not cpuinfo.is_file():
         return False

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 def quiet_stderr() -> Iterator[None]:
     """Suppresses what is written to file descriptor 2 inside the block; prints it if the block fails.
 
-    TensorFlow writes its start-up messages there before any logging level takes effect. If TF_CPP_MIN_LOG_LEVEL is set
-    below 3 in the environment, they are wanted and nothing is suppressed.
+    TensorFlow writes its start-up messages there before any logging level takes effect. Nothing is suppressed if the
+    environment asks for these messages, with a TF_CPP_MIN_LOG_LEVEL below 3.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") < "3":
         yield

@@ -1,9 +1,9 @@
 """Problems and hparam sets by name.
 
-A problem is a class, an hparam set is a function without arguments; a decorator puts each under its name, and
+A problem is a class, an hparam set is a function without arguments; a decorator registers each under its name, and
 --registry_help prints the first line of its docstring. CONTRIBUTING.md has an example of each.
 
-Only `t2tlite.bin` looks names up; the library is given objects.
+Only `t2tlite.bin` looks up names; the library receives objects.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def hparams(name: str) -> Any:
 
 
 def hparams_doc(name: str) -> str:
-    """The docstring of a registered set: what it is for, and what to expect of it."""
+    """The docstring of a registered set: its purpose and expected results."""
     return _hparams[name].__doc__ or ""
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 # A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships types that mypy can use, so it is
-# an alias of Any, which tells the reader what is a tensor.
+# an alias of Any that documents what is a tensor.
 Tensor: TypeAlias = Any
 
 # The seed of a call's dropout masks, int32 [2], or None to run without dropout.
@@ -25,7 +25,7 @@ Config: TypeAlias = dict[str, Any]
 
 
 class LayerCache(NamedTuple):
-    """The keys and values that a decoder layer needs to decode a position at a time."""
+    """The keys and values that a decoder layer needs to decode one position at a time."""
 
     keys: Tensor  # [B, H, C, M, K], of the positions decoded so far: those of slot m at each position
     values: Tensor  # [B, H, C, M, U], likewise
@@ -35,7 +35,7 @@ class LayerCache(NamedTuple):
 
 
 class DecodingCache(NamedTuple):
-    """What decoding keeps from one position to the next; a nest of tensors whose shapes do not change."""
+    """The state of decoding between positions; a nest of tensors of constant shape."""
 
     layers: tuple[LayerCache, ...]  # one for each decoder layer
     memory_bias: Tensor  # float32 [B, 1, 1, S], the padding mask of the source
@@ -73,11 +73,11 @@ class Seq2SeqModel(Protocol):
 
     @property
     def compute_dtype(self) -> str:
-        """What it computes in: "float32", or a type of 16 bits with mixed precision."""
+        """The dtype of its computations: "float32", or a 16-bit type with mixed precision."""
 
     @property
     def max_positions(self) -> int | None:
-        """The number of positions that the model knows, or None if there is no limit."""
+        """The number of positions that the model can represent, or None if there is no limit."""
 
     def count_params(self) -> int:
         """The number of weights."""

@@ -287,8 +287,8 @@ def test_json_without_a_field_keeps_its_default():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"The hparams must be a JSON object\. Received text that is none: "),
-        ('{"num_heads": 4', r"must be a JSON object\. Received text that is none: .*line 1"),
+        ("", r"The hparams must be a JSON object\. Received text that is not: "),
+        ('{"num_heads": 4', r"must be a JSON object\. Received text that is not: .*line 1"),
         ("[1, 2]", r"must be a JSON object\. Received: a list\."),
         ("null", r"must be a JSON object\. Received: a NoneType\."),
         ('{"num_head": 4}', r"hparams has no field 'num_head'\. Did you mean 'num_heads'"),
@@ -304,8 +304,8 @@ def test_json_without_a_field_keeps_its_default():
         ('{"num_heads": 0}', r"num_heads must be at least 1\. Received: 0\."),
         (f'{{"num_heads": {2**31}}}', r"num_heads must be a number of at most 2,147,483,647\. Received: 2147483648\."),
         (f'{{"norm_epsilon": {10**400}}}', r"norm_epsilon must be a number of at most 2,147,483,647\. Received: 1000"),
-        (f'{{"num_heads": {"9" * 5000}}}', r"hparams must be a JSON object\. Received text that is none: Exceeds the "),
-        ("[" * 5000, r"hparams must be a JSON object\. Received text that is none: maximum recursion depth exceeded"),
+        (f'{{"num_heads": {"9" * 5000}}}', r"hparams must be a JSON object\. Received text that is not: Exceeds the "),
+        ("[" * 5000, r"hparams must be a JSON object\. Received text that is not: maximum recursion depth exceeded"),
     ],
 )
 def test_json_refuses(text, message):

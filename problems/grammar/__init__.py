@@ -1,15 +1,15 @@
-"""The embedded problems: sentences drawn from a small synchronous grammar of our own, as many as one wants.
+"""The embedded problems: any number of sentences drawn from a small synchronous grammar of our own.
 
 An English sentence has one German and one French translation and one tree, so a perfect model reaches a BLEU of 100.
 A checksum of the English sentence decides which split it belongs to: training, dev and test can never share one.
 
-First `sampler.py` draws what the sentence says, from the words of `lexicon.txt` as often as `probabilities.txt` has it:
+First `sampler.py` draws what the sentence says, with the words of `lexicon.txt` and the odds of `probabilities.txt`:
 
     [sentence] statement, [negation] not, [event] transitive: buy | kaufen | acheter
     its object   [determiner] a, apple | Apfel | pomme
     its subject  [person] name, Paul
 
-The result is a clause of `structure.py`, which each language then realises by itself:
+The result is a clause of `structure.py`, which each language then realises on its own:
 
     Clause(buy, PRESENT, subject=Paul, object=Nominal("a", apple), negation="not")
     english.py   "does" before "not", whose tree spells: Paul does not buy an apple.
@@ -41,7 +41,7 @@ MIN_WORDS, MAX_WORDS = 4, 20  # between spaces
 
 @dataclasses.dataclass(frozen=True)
 class GrammarSentence:
-    """A clause as a sentence; each language is realised when it is asked for."""
+    """A clause as a sentence; each language is realised when it is first used."""
 
     clause: Clause
 
@@ -67,13 +67,13 @@ class GrammarSentence:
 
     @cached_property
     def split(self) -> str:
-        """The split that this sentence belongs to, whatever the size of the data: 2% dev, 2% test, the rest train."""
+        """The split of this sentence, independent of the size of the data: 2% dev, 2% test, the rest train."""
         percent = zlib.crc32(self.english.encode()) % 100
         return "dev" if percent < 2 else "test" if percent < 4 else "train"
 
 
 def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]:
-    """Yields `size` sentences of a split, the same each time for a seed; dev and test hold none twice."""
+    """Yields `size` sentences of a split, the same for the same seed; dev and test have no duplicates."""
     sampler, seen = Sampler(random.Random(f"{seed} {split}")), set[str]()
     while size:
         sentence = GrammarSentence(sampler.sentence())
@@ -87,7 +87,7 @@ def sentences(split: str, size: int, seed: int = 1) -> Iterator[GrammarSentence]
 
 @dataclasses.dataclass(frozen=True)
 class GrammarProblem(Problem):
-    """What the problems of the grammar have in common."""
+    """The base class of the grammar's problems."""
 
     vocab_size: int = 2000
     train_size: int = option(40000, "Number of training pairs; dev and test have 500 each.")

@@ -79,7 +79,7 @@ N = TypeVar("N", bound=Name)
 
 
 def suiting(words: Sequence[Word], kinds: str) -> tuple[Word, ...]:
-    """Those of the nouns or adjectives that are of one of these kinds."""
+    """The nouns or adjectives of one of these kinds."""
     return tuple(word for word in words if set(word.label) & set(kinds))
 
 

@@ -1,8 +1,8 @@
-"""Draws what a sentence says; probabilities.txt says how often it says what.
+"""Draws what a sentence says, with the probabilities in probabilities.txt.
 
-What is left out is left out so that the English sentence has one meaning, hence one translation and one tree: nothing
-follows an object with a relative clause, nor a clause inside another one, so that a last adverbial always belongs to
-the innermost clause; no word of the lexicon has a past like its present ("read"); there is no "you" and no "it".
+Some constructions are left out so that every English sentence has one meaning, hence one translation and one tree:
+nothing follows an object with a relative clause, nor a clause inside another one, so that a last adverbial always
+belongs to the innermost clause; no verb of the lexicon has equal past and present ("read"); there is no "you" or "it".
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SPEAKERS = (0, 2)  # the persons of I and we
 
 
 def _limits(rows: list[list[str]]) -> list[tuple[float, str, str]]:
-    """A table of probabilities.txt: a value is drawn by a random number below its limit, on its condition."""
+    """A table of probabilities.txt: a random number below a value's limit draws it, if its condition is met."""
     sums = list(itertools.accumulate(int(row[0]) for row in rows))
     return [(limit / sums[-1], row[1], "".join(row[2:])) for limit, row in zip(sums, rows, strict=True)]
 
@@ -33,17 +33,17 @@ TABLES = {name: _limits(rows) for name, rows in lexicon.read_tables("probabiliti
 
 
 class Sampler:
-    """Draws sentences from a random number generator; the same generator, the same sentences."""
+    """Draws sentences from a random number generator; equal generators give equal sentences."""
 
     def __init__(self, generator: random.Random):
         self.random = generator.random
 
     def choice(self, items: Sequence[T]) -> T:
-        """One of the items; random.choice, but three times as fast."""
+        """One of the items, three times as fast as random.choice."""
         return items[int(self.random() * len(items))]
 
     def draw(self, table: str, **conditions: bool) -> str:
-        """A value from a table of probabilities.txt, where these conditions are met or not."""
+        """A value from a table of probabilities.txt, given which conditions are met."""
         roll = self.random()
         for limit, value, needed in TABLES[table]:
             if roll < limit and (not needed or conditions[needed]):
@@ -187,7 +187,7 @@ class Sampler:
         return clause
 
     def object_of(self, verb: Verb, negated: bool, heavy: bool) -> Phrase:
-        """Whom or what one sees, buys, calls, ..."""
+        """An object of a verb: whom or what one sees, buys, calls, ..."""
         prepositional = bool(verb.german.preposition or verb.french.preposition)
         indefinite = not (negated and prepositional)
         animate = PERSONS + NOUNS_OF["animal"]
@@ -198,7 +198,7 @@ class Sampler:
         return self.nominal(verb.objects, heavy, bare=bare, counted=not negated, indefinite=indefinite)
 
     def subject_of(self, *clauses: Clause, **options: bool) -> Phrase:
-        """A person who does what the clauses say; not I nor we where that would call for "myself"."""
+        """A person who does what the clauses say; not I or we where that would call for "myself"."""
         subject = self.person(**options)
         others = [phrase.person for clause in clauses for phrase in (clause.object, clause.recipient) if phrase]
         return self.choice(PEOPLE) if subject.person in SPEAKERS and set(others) & set(SPEAKERS) else subject
@@ -276,7 +276,7 @@ class Sampler:
         clause.time = self.choice(self.choice(groups[:2] if clause.negation else groups))
 
     def add_adverbials(self, clause: Clause) -> None:
-        """A time or a frequency, and a place, where nothing heavy stands before it."""
+        """A time or a frequency, and a place unless a relative clause stands before it."""
         if clause.adjective:
             return
         heavy = isinstance(clause.object, Nominal) and clause.object.relative is not None

@@ -11,7 +11,7 @@ INDEFINITE = ("a", "")  # determiners that negation turns into German "kein", Fr
 
 @dataclass(slots=True, eq=False)
 class Nominal:
-    """A noun with what stands before and after it."""
+    """A noun phrase: a noun with what stands before and after it."""
 
     determiner: str  # its label: "" for none, "owner" for Anna's, "23"; with "a" the noun is singular
     noun: Word

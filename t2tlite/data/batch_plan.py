@@ -43,9 +43,9 @@ def padded_length(length: int, boundaries: np.ndarray) -> int:
 
 
 def merge_buckets(boundaries: np.ndarray, lengths: np.ndarray, at_most: int) -> np.ndarray:
-    """The boundaries [n] without those whose removal adds the least padding to sequences of these lengths [N].
+    """Removes boundaries [n] one by one until `at_most` are left, each time with the least added padding.
 
-    One after the other is removed until `at_most` are left. No length may exceed the last boundary.
+    `lengths` [N] are those of the sequences to pad; none may exceed the last boundary.
     """
     counts = np.bincount(np.searchsorted(boundaries, lengths), minlength=len(boundaries))  # sequences in each bucket
     while len(boundaries) > at_most:
@@ -60,7 +60,7 @@ class Batch:
     """One global batch."""
 
     indices: np.ndarray  # int64 [pairs], into the corpus
-    rows: int  # pairs, and rows of padding to which they are filled up
+    rows: int  # pairs, and rows of padding up to a fixed shape
     source_width: int  # tokens to which sources are padded
     target_width: int  # tokens to which targets are padded
     tokens: int  # target tokens, without padding
@@ -69,8 +69,8 @@ class Batch:
 class BatchPlan:
     """The batches of a corpus, epoch after epoch.
 
-    Training never sees a pair with a side longer than `max_length`: it is left out, not truncated. `left_out` is the
-    number of these pairs, `num_pairs` that of the others, and `num_batches` that of the batches in an epoch.
+    A pair with a side longer than `max_length` is left out of training, not truncated. `left_out` is the number of
+    these pairs, `num_pairs` the number of the others, and `num_batches` the number of batches in an epoch.
     """
 
     def __init__(
@@ -92,8 +92,8 @@ class BatchPlan:
             max_length: the longest side of a pair, tokens.
             smallest, step: the first bucket boundary and the factor between boundaries, see `bucket_boundaries`.
             seed: of the permutations.
-            few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that makes a program for each: buckets
-                are merged, and all batches of a bucket have as many rows, as wide on both sides.
+            few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that compiles a program for each:
+                buckets are merged, and all batches of a bucket have the same number of rows and one width.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
@@ -139,7 +139,7 @@ class BatchPlan:
         )
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """(rows, source width, target width) of each bucket's batches: the most in any epoch, or above it."""
+        """(rows, source width, target width) for each bucket: at least the largest of its batches in any epoch."""
         last = np.sort(self._buckets)[self._cuts[1:] - 1]  # [num_batches], the bucket of a batch's longest pair
         longest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # rows, source and target lengths
         np.maximum.at(longest[0], last, np.diff(self._cuts))
@@ -152,16 +152,16 @@ class BatchPlan:
         return [(int(rows[bucket]), widths[0][bucket], widths[1][bucket]) for bucket in np.unique(last)]
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
-        """The order of the pairs, and that of the batches, in an epoch."""
+        """The order of the pairs and the order of the batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         shuffled = random.permutation(self.num_pairs)
         return shuffled[np.argsort(self._buckets[shuffled], kind="stable")], random.permutation(self.num_batches)
 
     def _cut(self, buckets: np.ndarray) -> np.ndarray:
-        """Where batches begin in the sorted epoch, and its end.
+        """Where each batch begins in the sorted epoch, and where the last one ends.
 
-        A batch has as many rows as fit at the padded length of its longest. Of its possible ends, one for each bucket,
-        the farthest is used: the remainder of a bucket is batched with the next bucket, not in a small batch.
+        A batch has as many rows as fit at the padded length of its longest pair. Of its possible ends, one for each
+        bucket, the farthest is used: the remainder of a bucket joins the next bucket instead of a small batch.
         """
         ends = np.searchsorted(buckets, np.arange(len(self._rows)), side="right")  # where each bucket ends
         cuts = [0]
@@ -173,9 +173,9 @@ class BatchPlan:
 def training_plan(
     hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int, seed: int
 ) -> BatchPlan:
-    """The plan of a training run: the batches of an optimizer step on so many replicas.
+    """The plan of a training run on this number of replicas: a batch for each optimizer step.
 
-    With jit_compile, XLA compiles the training step once for each shape, so there are few.
+    With jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
     """
     return BatchPlan(
         source_lengths,

@@ -23,7 +23,7 @@ from t2tlite.files.atomic_file import check_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-MAKE_AGAIN = "Run t2t-datagen again."  # which makes damaged data anew
+MAKE_AGAIN = "Run t2t-datagen again."  # it makes damaged data again
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ class Dataset:
 def open_dataset(data_dir: str | Path, problem_name: str | None = None, command: str | None = None) -> Dataset:
     """Opens the complete data of a problem, after checking that every file has its full size.
 
-    `data_dir` is t2t-datagen's --data_dir. `problem_name` has `_rev` or not; None is for the only problem there.
-    `command` makes the data, for the message; by default it is t2t-datagen with these two flags.
+    `data_dir` is t2t-datagen's --data_dir. `problem_name` may end in `_rev`; None means the only problem there.
+    `command` is the command that makes the data, for the message; by default t2t-datagen with these two flags.
 
     Raises FileNotFoundError if there is no such data or a file is missing, and ValueError if a file is damaged or
     `data_dir` contains several problems and none is named.
@@ -101,7 +101,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def check_contents(folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]) -> None:
-    """Raises ValueError if the content of a file is not the recorded one; reads some 1.5 GB/s on each core."""
+    """Raises ValueError if the content of a file is not the recorded content; reads some 1.5 GB/s per core."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
         checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, MAKE_AGAIN) for entry in entries]
     for check in checks:

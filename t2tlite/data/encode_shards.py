@@ -1,7 +1,7 @@
-"""Chunks of text to token shards, on several processes or, in a pipeline, on several machines.
+"""Encodes chunks of text into token shards, in several processes or, in a pipeline, on several machines.
 
-One process reads text and splits it into chunks; each of the others encodes a chunk and writes it as one shard. Which
-pairs a shard contains depends on the text alone, so the files are the same for any number of processes.
+One process reads text and splits it into chunks; the others each encode a chunk and write it as one shard. Which pairs
+a shard contains depends on the text alone, so the files are the same for any number of processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DROPPED = ("empty", "too_long", "length_ratio")  # why training pairs are left o
 
 @dataclasses.dataclass(frozen=True)
 class ChunkTask:
-    """What a process needs in order to write one shard."""
+    """What a process needs to write one shard."""
 
     split: str
     path: Path  # the shard; one that exists is kept, and only its entry is computed
@@ -80,7 +80,7 @@ def encode_all(
         for task in tasks:
             if len(pending) == 2 * num_processes:
                 yield pending.popleft().result()
-            # Ctrl-C is blocked, and for good in processes started here: the parent lets them finish their shards
+            # processes started here inherit the blocked Ctrl-C: the parent lets them finish their shards
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
                 pending.append(executor.submit(_work, task))
@@ -129,7 +129,7 @@ def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list
 
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
-    """The work of a pipeline: to encode the chunk in a file."""
+    """The work of a pipeline: encoding the chunk in a file."""
     encoders = [open_encoder(path) for path in vocabularies]
 
     def encode(chunk: Path) -> None:
@@ -138,7 +138,7 @@ def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     return encode
 
 
-_encoders: list[TextEncoder] = []  # of an encoding process: one, or the source's and the target's
+_encoders: list[TextEncoder] = []  # in an encoding process: one, or the source's and the target's
 
 
 def _start_worker(vocabularies: list[Path]) -> None:
@@ -147,7 +147,7 @@ def _start_worker(vocabularies: list[Path]) -> None:
 
 
 def _exit_with_parent() -> None:
-    """Ends this process when its parent ends, even if that is killed: it would wait for chunks forever."""
+    """Ends this process when its parent ends or is killed; otherwise it would wait for chunks forever."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)
@@ -158,7 +158,7 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
 
 
 def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
-    """Writes a shard, unless it exists, and returns its split and the manifest's entry of a split of it alone."""
+    """Writes a shard, unless it exists, and returns its split and the manifest's entry for this shard alone."""
     if not task.path.exists():
         texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
         sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
@@ -185,7 +185,7 @@ def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, Sp
 
 
 def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
-    """Why a pair of these lengths, EOS not included, is left out: one of DROPPED, or None if it is kept."""
+    """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or None if it is kept."""
     if task.split != "train":
         return None
     if not all(map(str.strip, pair)):

@@ -1,4 +1,4 @@
-"""Whether complete data is what would be made now, so that it is neither made twice nor overwritten."""
+"""Checks whether complete data is what would be made now, so that it is neither made twice nor overwritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them: given vocabularies by their SHA-256, not their path."""
+    """The problem's options as the manifest records them: vocabulary files by their SHA-256, not their path."""
     fields = {field.name: getattr(problem, field.name) for field in registry.option_fields(type(problem))}
     fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
     return json.loads(json.dumps(fields, default=str))
@@ -24,7 +24,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
 
     Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and are older than
-    the data are not read again. Data that has lost a file, or in which a bit has changed, is not complete.
+    the data are not read again. Data with a missing or changed file is not complete.
 
     Raises ValueError if the folder contains data made from something else, or as `read_manifest`.
     """
@@ -46,7 +46,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
 def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
-    # an option that this version of t2tlite added had its default
+    # data of an older version has the defaults of newer options
     then = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file), **manifest.options}
     now = options(problem)
     changes = []
@@ -55,7 +55,7 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
     except FileNotFoundError:
         paths = []
     if paths and all(path.is_file() for path in paths):
-        # the content of files matters and not their path: options that name them may differ
+        # the content of files matters, not their path: options that name them may differ
         names = {path.name for path in paths}
         now = {key: then.get(key) if _names_file(value, names) else value for key, value in now.items()}
         recorded = manifest.made_from

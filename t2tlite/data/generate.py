@@ -48,7 +48,7 @@ class Generated:
 
     dataset: Dataset
     seconds: float
-    already_there: bool  # the data was complete before, so that nothing was done
+    already_there: bool  # the data was already complete, and nothing was done
 
     def __str__(self) -> str:
         manifest = self.dataset.manifest
@@ -86,12 +86,12 @@ def generate(
     for any number of processes, interrupted or not. Training pairs that exceed the problem's `max_length` or
     `max_length_ratio` are dropped, and counted in the manifest.
 
-    Whether the problem is reversed does not change the files. Its raw files are in `tmp_dir`. By default, one process
-    encodes for each CPU core that this process may use. With a `pipeline` its workers encode instead; they need not see
-    the raw files, but `data_dir`.
+    A reversed problem has the same files. Raw files are in `tmp_dir`. By default, one process encodes for each CPU core
+    that this process may use. With a `pipeline` its workers encode instead; they must see `data_dir`, but need not see
+    the raw files.
 
     Raises:
-        ValueError: bad text or options, or there is complete data made from something else. No file has changed then.
+        ValueError: bad text or options, or there is complete data made from something else. No file has been changed.
         FileNotFoundError: a raw file is missing.
         OSError: a file cannot be written, for example because the disk is full, or an encoding process or worker has
             failed. The next run resumes.
@@ -183,7 +183,7 @@ def _make(
     problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int, pipeline: Pipeline | None
 ) -> None:
     """Steps 2 to 4, in a folder without complete data."""
-    (folder / MANIFEST).unlink(missing_ok=True)  # of data that has lost a file, or in which a bit has changed
+    (folder / MANIFEST).unlink(missing_ok=True)  # of data with a missing or changed file
     remove_temporary_files(folder)
     vocabularies = [folder / name for name in vocabulary_names(problem)]
     begun: dict[str, Any] | None = None
@@ -261,7 +261,7 @@ def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[
 
 
 def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict[str, Any]:
-    """What incomplete data is made from: the content of `unfinished.json`."""
+    """What the incomplete data is made from: the content of `unfinished.json`."""
     options = finished_data.options(problem)
     decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
     return {

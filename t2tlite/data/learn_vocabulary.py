@@ -26,7 +26,7 @@ class TextSample:
     """
 
     def __init__(self, limit: int = SAMPLE_CHARACTERS):
-        """An empty sample of at most `limit` characters, counting PAIR_OVERHEAD in addition for each pair."""
+        """An empty sample of at most `limit` characters, PAIR_OVERHEAD added for each pair."""
         self._limit = limit
         self._random = random.Random(1)
         self._threshold = 1.0
@@ -54,10 +54,10 @@ class TextSample:
     def learn_vocabulary(self, vocab_size: int, path: Path, symbols: Sequence[str] = (), shrink: bool = False) -> None:
         """Learns a vocabulary shared by source and target, and writes it to `path`, whose ending determines its type.
 
-        With `shrink`, text that is too small for `vocab_size` pieces gives as many as it can. For the other arguments
-        and the errors see `train_sentencepiece` and `build_subwords`; a VocabularySizeError names both bounds. A
-        .subwords vocabulary has no symbols, since it never separates a bracket from a word, and small text always gives
-        fewer subtokens.
+        With `shrink`, text that is too small for `vocab_size` pieces gives as many as it allows. For the other
+        arguments and the errors see `train_sentencepiece` and `build_subwords`; a VocabularySizeError names both
+        bounds. A .subwords vocabulary has no symbols, since it never separates a bracket from a word, and small text
+        always gives fewer subtokens.
         """
         if vocabulary_type(path) == "subwords":
             build_subwords((text.strip() for text in self.sentences()), vocab_size, path)
@@ -72,7 +72,7 @@ class TextSample:
     def _both_bounds(
         self, known: VocabularySizeError, vocab_size: int, path: Path, symbols: Sequence[str]
     ) -> VocabularySizeError:
-        """The error with the bound that is not known yet, which learning an impossible vocabulary finds."""
+        """The error with both bounds; learning an impossible vocabulary reveals the bound that is not known yet."""
         smallest, largest = known.smallest, known.largest
         try:
             if smallest is None:

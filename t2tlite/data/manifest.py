@@ -18,7 +18,7 @@ from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
-FORMAT = 1  # of the manifest and the shards; data of another format must be made again
+FORMAT = 1  # of the manifest and the shards; data in another format must be made again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +53,7 @@ class SplitEntry:
     shards: tuple[ShardEntry, ...]
 
     def __add__(self, other: SplitEntry) -> SplitEntry:
-        """Both splits together, the shards of `other` last."""
+        """Both splits together, with the shards of `other` last."""
         return SplitEntry(
             pairs=self.pairs + other.pairs,
             source_tokens=self.source_tokens + other.source_tokens,
@@ -164,7 +164,7 @@ class RunManifest(Manifest):
 
     @property
     def data(self) -> tuple[str, str]:
-        """What identifies the data: the problem and its vocabularies."""
+        """Identifies the data: the problem and its vocabularies."""
         return self.name, self.vocabulary_sha256
 
     @property
@@ -205,7 +205,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def holds_data(folder: Path) -> bool:
-    """Whether a folder has the manifest of data, damaged or not. That of a run also states a direction."""
+    """Whether a folder has the manifest of data, damaged or not. The manifest of a run also has a direction."""
     try:
         return "reverse" not in read_record(folder / MANIFEST, dict[str, Any], "")
     except FileNotFoundError:

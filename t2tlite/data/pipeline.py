@@ -1,8 +1,8 @@
 """Work beyond one machine: an Apache Beam pipeline whose workers call a function with many tasks.
 
-What goes in and what comes out are files, on a file system that this process and all workers see under the same paths;
-the pipeline itself carries little more than these paths. A worker writes a file in one step (files/atomic_file.py), so
-that a pipeline that is killed leaves no partial files, and a worker that repeats a task does no harm.
+Input and output are files, on a file system that this process and all workers see under the same paths; the pipeline
+itself carries little more than these paths. A worker writes a file in one step (files/atomic_file.py), so that a killed
+pipeline leaves no partial files, and a worker that repeats a task does no harm.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in processes of 
 
 @dataclasses.dataclass(frozen=True)
 class Pipeline:
-    """How to run the pipeline."""
+    """An Apache Beam runner and its options."""
 
     runner: str  # DirectRunner on this machine, DataflowRunner, FlinkRunner, SparkRunner, ...
     options: str = ""  # Beam's own, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
@@ -52,12 +52,12 @@ class Pipeline:
             ) from error
 
     def check(self) -> None:
-        """Raises as `run` does where the pipeline cannot be run: before hours of work, not after."""
+        """Raises as `run` does if the pipeline cannot be run: before hours of work, not after."""
         self._beam()
 
     def _beam(self) -> tuple[Any, Any]:
-        """The module apache_beam, and the options as it has them."""
-        logging.disable(logging.WARNING)  # about libraries that it does not need
+        """The module apache_beam, and its PipelineOptions."""
+        logging.disable(logging.WARNING)  # it warns about libraries that it does not need
         try:
             import apache_beam
             from apache_beam.options.pipeline_options import PipelineOptions, TypeOptions
@@ -76,7 +76,7 @@ class Pipeline:
             try:
                 given = [f"--runner={self.runner}", *QUIET, *shlex.split(self.options)]  # of an option twice, the last
                 options = PipelineOptions(given)
-                if self.runner == "DirectRunner":  # which otherwise downloads a program, Prism, and runs that
+                if self.runner == "DirectRunner":  # otherwise it downloads and runs another runner, Prism
                     options.view_as(TypeOptions).allow_unsafe_triggers = True
                 known = options.get_all_options()
                 unknown = sorted({*options.get_all_options(retain_unknown_options=True)} - {*known})

@@ -1,7 +1,7 @@
 """What a problem defines: where its sentence pairs come from, and how they are decoded.
 
-A problem knows text and nothing else. `data/generate.py` turns its text into a vocabulary and token shards, and from
-then on the manifest in the data directory stands for the problem.
+A problem yields text and nothing else. `data/generate.py` turns it into a vocabulary and token shards, and from then on
+the manifest in the data directory represents the problem.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ class Problem:
     vocab_size: int = option(
         32000,
         "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as many "
-        "as it can.",
+        "as it allows.",
     )
     vocab_type: str = option(
         "sentencepiece",
-        "Kind of vocabulary to learn: sentencepiece, or subwords, tensor2tensor's, of about vocab_size pieces.",
+        "Type of vocabulary to learn: sentencepiece, or tensor2tensor's subwords, of about vocab_size pieces.",
     )
     vocab_file: tuple[str, ...] = option(
         (),
-        "Vocabulary to use instead of learning one, whatever vocab_size and vocab_type are: a .model or .subwords "
+        "Vocabulary to use instead of learning one; vocab_size and vocab_type are then ignored. A .model or .subwords "
         "file, or the source's and the target's, comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
     )
     max_length: int = option(
         0,
-        "Drop training pairs with a side of more than this many tokens, its end-of-sentence token (EOS) included; 0 "
+        "Drop training pairs with a side of more than this many tokens, the end-of-sentence token (EOS) included; 0 "
         "keeps all.",
     )
     max_length_ratio: float = option(
         0.0,
-        "Drop training pairs one side of which has more than this many times the tokens of the other; 0 keeps all.",
+        "Drop training pairs with a side more than this many times as long, in tokens, as the other; 0 keeps all.",
     )
-    reverse: bool = False  # swap source and target, as the name's ending `_rev` asks; both share one data directory
+    reverse: bool = False  # swap source and target (NAME_rev); both directions share one data directory
 
     task: ClassVar[str] = "translation"  # or "parsing": the target is a tree, see trees/linearise.py
     source_language: ClassVar[str] = ""  # ISO 639-1 code for manifest and report; "" if there is none
@@ -75,7 +75,7 @@ class Problem:
         return registry.snake_case(type(self).__name__)
 
     def splits(self) -> tuple[str, ...]:
-        """The splits there are: train and dev at least."""
+        """The names of its splits: at least train and dev."""
         return SPLITS
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
@@ -90,7 +90,7 @@ class Problem:
         raise NotImplementedError
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
-        """Strings that are one piece of the vocabulary wherever a word begins with one, such as labelled brackets."""
+        """Strings, such as labelled brackets, that become one piece of the vocabulary at the beginning of a word."""
         return ()
 
     def files(self, tmp_dir: Path | None) -> list[Path]:

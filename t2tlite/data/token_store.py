@@ -32,9 +32,9 @@ def write_shard(
 ) -> None:
     """Writes one shard atomically. The same arguments give the same bytes.
 
-    Sources and targets are token ids without EOS, which is appended here. They are less than `vocab_size`; up to 65,536
-    they take 2 bytes each, beyond that 4. `texts` are those of sources and targets, if the shard is to contain them;
-    `read_notes` returns `notes`. Raises ValueError if the numbers of rows differ or an id is out of range.
+    Sources and targets are token ids without EOS, which is appended here. They are less than `vocab_size`, and take 2
+    bytes each, or 4 if `vocab_size` exceeds 65,536. `texts` are the texts of sources and targets, if the shard keeps
+    them; `read_notes` returns `notes`. Raises ValueError if the numbers of rows differ or an id is out of range.
     """
     columns = {
         side: _id_column(rows, vocab_size, f"{side} of {path}")

@@ -2,8 +2,8 @@
 
 The rule: the cross-attention weights are averaged over all heads of all decoder layers. The weight between two words is
 the sum over the pieces of the source word, and the mean over those of the target word; end-of-sentence tokens (EOS)
-are left out. Each target word is aligned to the source word that has the greatest weight, the first of several. Words
-are what white space separates, counted from 0.
+are left out. Each target word is aligned to the source word with the greatest weight, the first in a tie. Words are
+separated by white space, and counted from 0.
 """
 
 # S source pieces, T target pieces, without EOS
@@ -21,7 +21,7 @@ Alignment = list[tuple[int, int]]  # (source word, target word), by target word
 
 
 def pharaoh(alignment: Alignment) -> str:
-    """Pairs as Pharaoh and fast_align write them.
+    """Pairs in the format of Pharaoh and fast_align.
 
     >>> pharaoh([(0, 0), (2, 1)])
     '0-0 2-1'

@@ -1,7 +1,7 @@
-"""What a search may not choose: functions that lower the logits of tokens which are not allowed at a position.
+"""Constraints on decoding: functions that lower the logits of tokens that are not allowed at a position.
 
-Beam search and sampling choose tokens by what a constraint returns. Log-probabilities are still computed from the
-model's own logits, so that a translation has the same log-probability however it was found.
+Beam search and sampling choose tokens by the constrained logits. Log-probabilities are still computed from the model's
+own logits, so that a translation has the same log-probability regardless of constraints.
 """
 
 # B batch, M hypotheses of a sentence, L most positions, V vocabulary
@@ -22,7 +22,7 @@ Constraint = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def min_length(tokens: int) -> Constraint:
-    """No EOS before a hypothesis has so many tokens."""
+    """Forbids EOS before a hypothesis has this many tokens."""
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
         is_eos = ops.equal(ops.arange(logits.shape[-1]), EOS)  # [V]
@@ -32,7 +32,7 @@ def min_length(tokens: int) -> Constraint:
 
 
 def no_repeat_ngram(size: int) -> Constraint:
-    """No token that would end a sequence of `size` tokens which the hypothesis already has."""
+    """Forbids tokens that would complete a sequence of `size` tokens that the hypothesis already has."""
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
         (rows, vocab), length = (ops.shape(logits)[0] * ids.shape[1], logits.shape[-1]), ops.shape(ids)[2]
@@ -51,7 +51,7 @@ def no_repeat_ngram(size: int) -> Constraint:
 
 
 def forced_prefix(prefixes: Tensor, otherwise: Constraint | None) -> Constraint:
-    """The tokens of `prefixes`, int32 [B, L], first; where these are PAD, what `otherwise` allows."""
+    """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, the constraint `otherwise` applies."""
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
         forced = ops.take(prefixes, step, axis=1)[:, None, None]  # [B, 1, 1]
@@ -63,7 +63,7 @@ def forced_prefix(prefixes: Tensor, otherwise: Constraint | None) -> Constraint:
 
 
 def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
-    """Their conjunction; None if there are none."""
+    """The conjunction of the constraints; None if there are none."""
     if not constraints:
         return None
 

@@ -1,7 +1,7 @@
-"""Decodes token ids with CTranslate2, which computes faster on CPUs than TensorFlow and starts sooner.
+"""Decodes token ids with CTranslate2, which is faster on CPUs than TensorFlow and starts sooner.
 
-Its beam search differs from ours in when it ends: a sentence is done when as many hypotheses as the beam holds have
-ended. Its log-probabilities are those of the model, so hypotheses are ranked by our scores.
+Its beam search stops at another point than ours: when a sentence has as many finished hypotheses as the beam size. Its
+log-probabilities are those of the model, so hypotheses are ranked by our scores.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from t2tlite.decoding.token_decoder import CTRANSLATE2, TokenDecoder, TokenHypot
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"  # in the vocabularies of CTranslate2's models, whatever they are in ours
+PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"  # in the vocabularies of CTranslate2's models; ours may differ
 FLOAT32 = "float32"
 
-# CTranslate2 ends the search of a sentence when beam_size * PATIENCE hypotheses have ended, ours when no other can be
-# better. With 1.5 both found the same 500 of 500 translations of the demo's test set, with 1 the same 497.
+# CTranslate2 stops when a sentence has beam_size * PATIENCE finished hypotheses, ours when no other can be better. With
+# 1.5 both found the same 500 of 500 translations of the demo's test set, with 1 the same 497.
 PATIENCE = 1.5
 
-# How weights can be stored; int8_X keeps in X what is not a matrix, int8 what suits the device.
+# How weights can be stored. int8_X stores everything but matrices in X, int8 in a type that suits the device.
 QUANTIZATIONS = (
     FLOAT32, "float16", "bfloat16", "int16", "int8", "int8_float32", "int8_float16", "int8_bfloat16",
 )  # fmt: skip
@@ -44,13 +44,13 @@ def import_ctranslate2() -> Any:
 
 
 def check_quantization(name: str) -> None:
-    """Raises ValueError where there is no quantization of this name."""
+    """Raises ValueError if there is no quantization of this name."""
     if name not in QUANTIZATIONS:
         raise ValueError(f"quantization must be one of {', '.join(QUANTIZATIONS)}. Received: {name!r}.")
 
 
 def check_expressible(hparams: HParams) -> None:
-    """Raises ValueError naming what CTranslate2 cannot compute of a model."""
+    """Raises ValueError if CTranslate2 cannot compute a model, naming the reason."""
     if hparams.self_attention_radius:
         raise ValueError(
             "CTranslate2 has no restricted self-attention: it needs self_attention_radius=0. Received: a model with "
@@ -59,15 +59,15 @@ def check_expressible(hparams: HParams) -> None:
 
 
 def check_options(options: DecodeHParams) -> None:
-    """Raises ValueError naming the options that are not kept here.
+    """Raises ValueError for an option that is not supported here.
 
-    CTranslate2 has options like these, but its log-probabilities are then others, and so are its random numbers.
+    CTranslate2 has similar options, but with other log-probabilities and random numbers.
     """
     kept = {"min_length": 0, "no_repeat_ngram_size": 0, "sampling_method": "argmax"}
     for name, value in kept.items():
         if (given := getattr(options, name)) != value:
             raise ValueError(
-                f"The engine ctranslate2 decodes with {name}={value} alone. Received: {name}={given}. Leave it out, or "
+                f"The engine ctranslate2 decodes only with {name}={value}. Received: {name}={given}. Leave it out, or "
                 "use the engine tensorflow."
             )
 
@@ -80,7 +80,7 @@ def computable_types() -> tuple[str, set[str]]:
 
 
 def check_computable(quantization: str) -> None:
-    """Raises ValueError where there is no such quantization, or the device that would be used cannot compute in it."""
+    """Raises ValueError if there is no such quantization, or the device that would be used cannot compute in it."""
     check_quantization(quantization)
     device, computable = computable_types()
     if quantization not in computable:
@@ -91,10 +91,9 @@ def check_computable(quantization: str) -> None:
 
 
 def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
-    """What CTranslate2 calls each id: its piece.
+    """CTranslate2's name of each id: its piece.
 
-    A name stands for one id alone, so where pieces are equal only the last has it, which is the one that encoding
-    yields.
+    Names are unique, so of equal pieces only the last has its own, which is the one that encoding yields.
     """
     names: dict[str, int] = {PAD_TOKEN: PAD, EOS_TOKEN: EOS}
     pieces = encoder.pieces(range(encoder.vocab_size))
@@ -104,9 +103,9 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
 
 
 class CTranslate2Engine:
-    """A model directory of CTranslate2, loaded, with the vocabularies of source and target.
+    """A loaded model directory of CTranslate2, with the vocabularies of source and target.
 
-    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; where that cannot compute in the
+    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; if the device cannot compute in the
     quantization, in float32 with the weights as they are stored.
 
     Raises:
@@ -133,22 +132,22 @@ class CTranslate2Engine:
         self._max_positions = max_positions
 
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        """What decodes with these options. Raises ValueError as `check_options`."""
+        """The decoder with these options. Raises ValueError as `check_options`."""
         check_options(options)
         return CTranslate2Decoder(self._translator, self._tokens, self._max_positions, options)
 
 
 def _threads() -> int:
-    """As many as there are cores, unless OMP_NUM_THREADS says otherwise, which CTranslate2 reads itself (0)."""
+    """The number of cores, or 0 if OMP_NUM_THREADS is set, which CTranslate2 reads itself."""
     if "OMP_NUM_THREADS" in os.environ:
         return 0
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class CTranslate2Decoder(TokenDecoder):
-    """Decodes and scores token ids with a `ctranslate2.Translator`, whose tokens are by id in `tokens`.
+    """Decodes and scores token ids with a `ctranslate2.Translator`.
 
-    Source and target have one list of tokens each.
+    `tokens` are the lists of its tokens by id, one for the source and one for the target.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class CTranslate2Decoder(TokenDecoder):
     def _decode_batch(
         self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
     ) -> list[list[TokenHypothesis]]:
-        """A batch has one length limit in CTranslate2: what exceeds its own is decoded again with that."""
+        """A batch has one length limit in CTranslate2, so sentences that exceed their own limit are decoded again."""
         if any(prefixes):
             raise ValueError(
                 "The engine ctranslate2 decodes without prefixes. Received: a prefix for a sentence. Leave it out, or "
@@ -182,7 +181,7 @@ class CTranslate2Decoder(TokenDecoder):
         return [self._ranked(hypotheses) for hypotheses in found]
 
     def _search(self, sources: list[Sequence[int]], limit: int) -> list[list[tuple[list[str], float]]]:
-        """The tokens, with EOS if there is one, and the log-probability of each hypothesis of each source."""
+        """The tokens (with EOS if it was decoded) and the log-probability of each hypothesis of each source."""
         beam_size = self.options.beam_size
         alpha = self.options.alpha if beam_size > 1 else 0.0  # CTranslate2 divides log-probabilities by length ** alpha
         try:
@@ -214,7 +213,7 @@ class CTranslate2Decoder(TokenDecoder):
         ]
 
     def _ranked(self, hypotheses: list[tuple[list[str], float]]) -> list[TokenHypothesis]:
-        """The best by our score: those that ended, or if none did the others."""
+        """The best hypotheses by our score: finished ones, or if there are none, the others."""
         finished = [(tokens, log_prob) for tokens, log_prob in hypotheses if tokens[-1] == EOS_TOKEN]
         penalised = bool(finished) or self.options.rules.penalise_unfinished
         found = []

@@ -1,4 +1,4 @@
-"""What is known of a trained model in addition to its weights and its problem, in a line for people."""
+"""What is known about a trained model besides its weights and its problem, in one readable line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ModelFacts(NamedTuple):
     metrics: Mapping[str, float] = {}  # on dev, of the checkpoint's step; empty if they are not recorded
 
     def sentence(self, problem: str, parameters: int, step: int) -> str:
-        """All of it on one line; what is not known is left out."""
+        """All facts on one line; unknown ones are left out."""
         metrics = ", ".join(f"{name} {value:.4g}" for name, value in self.metrics.items())
         parts = [
             f"problem {problem}",

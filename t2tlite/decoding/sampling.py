@@ -1,7 +1,6 @@
 """Sampling: translations drawn token by token from the model's distribution, in keras.ops alone.
 
-The random numbers are an argument. So the same numbers give the same tokens, whatever is decoded in the same batch and
-with whichever backend.
+The random numbers are an argument, so that the same numbers give the same tokens in any batch and with any backend.
 """
 
 # B batch, M samples of each sentence, L most positions, V vocabulary
@@ -45,10 +44,10 @@ def sample(
     constrain: Constraint | None = None,
     penalise_unfinished: bool = True,
 ) -> BeamResult:
-    """M translations of each sentence, drawn independently of each other; those of highest score first.
+    """M translations of each sentence, drawn independently of each other, highest score first.
 
-    Each token is drawn from softmax(logits / temperature), less what `draw` leaves out. Log-probabilities are those of
-    the model: at temperature 1, with nothing left out. Arguments as for `beam_search`, and
+    Each token is drawn from softmax(logits / temperature), without the tokens that `draw` excludes. Log-probabilities
+    are the model's: at temperature 1, with nothing excluded. Arguments as for `beam_search`, and
 
     Args:
         uniforms: float32 [B, M, L], random numbers from [0, 1), one for each token.

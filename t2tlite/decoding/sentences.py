@@ -1,4 +1,4 @@
-"""Sentences to decode: as a list, as token ids within the limit, and where they come from."""
+"""Sentences to decode: as a list, as token ids within the limit, and their origin."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from typing import NamedTuple, TypeVar
 
 from t2tlite.vocabularies.encoders import TextEncoder
 
-UTF8_BYTES = 4  # of a character, at most, and so the tokens of one
-BATCH_SENTENCES = 32  # decoded together under DecodeRules.batches_of_sentences unless batch_size says otherwise
+UTF8_BYTES = 4  # of a character at most, and so its maximum number of tokens
+BATCH_SENTENCES = 32  # default batch_size under DecodeRules.batches_of_sentences
 
 R = TypeVar("R")
 
 
 class Origin(NamedTuple):
-    """Where sentences come from, for messages that name a line."""
+    """The file and line where sentences begin, for error messages."""
 
     file: str = ""
     before: int = 0  # lines before the first sentence
 
     def line(self, index: int) -> str:
-        """The line of the sentence at `index`."""
+        """The file and line of the sentence at `index`."""
         number = f"line {self.before + index + 1}"
         return f"{self.file}, {number}" if self.file else number
 
     def after(self, count: int) -> Origin:
-        """Where the sentences after the first `count` come from."""
+        """The origin of the sentences after the first `count`."""
         return self._replace(before=self.before + count)
 
 
@@ -33,17 +33,17 @@ NO_FILE = Origin()
 
 
 def listed(sentences: str | Iterable[str]) -> list[str]:
-    """A list of sentences, also of one string or of an iterator."""
+    """The sentences as a list, which may be given as one string or an iterable."""
     return [sentences] if isinstance(sentences, str) else list(sentences)
 
 
 def one_or_all(sentences: str | Iterable[str], results: list[R]) -> R | list[R]:
-    """The one result for one string, all for several."""
+    """The only result if `sentences` is one string, otherwise all results."""
     return results[0] if isinstance(sentences, str) else results
 
 
 def check_sentences(sentences: Sequence[str]) -> None:
-    """Raises ValueError unless these are several strings."""
+    """Raises ValueError unless `sentences` is a sequence of strings."""
     if isinstance(sentences, str):
         raise ValueError("A list of sentences is required. Received: one string. Put it in a list.")
     for sentence in sentences:
@@ -54,7 +54,7 @@ def check_sentences(sentences: Sequence[str]) -> None:
 def encode_within(
     limit: int, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False, origin: Origin = NO_FILE
 ) -> list[list[int]]:
-    """The token ids of each sentence; raises ValueError if one has more than `limit`, and names its line."""
+    """The token ids of each sentence; raises ValueError, naming the line, if one has more than `limit`."""
     check_sentences(sentences)
     if strip:
         sentences = [sentence.strip() for sentence in sentences]
@@ -69,14 +69,14 @@ def encode_within(
 
 
 def check_lengths(limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin) -> None:
-    """Raises ValueError as `encode_within`; sentences that are short in any case are not encoded, which takes long."""
+    """Raises ValueError as `encode_within`, but encodes only sentences that may be too long, since encoding is slow."""
     for i, sentence in enumerate(sentences):
         if UTF8_BYTES * len(sentence) >= limit:
             encode_within(limit, encoder, [sentence], origin=origin.after(i))
 
 
 def batches_by_words(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
-    """Which sentences tensor2tensor decodes together: those with the most words first."""
+    """The batches in which tensor2tensor decodes sentences: those with the most words first."""
     order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i].split()))
     size = batch_size or BATCH_SENTENCES
     return [order[start : start + size] for start in range(0, len(order), size)]

@@ -1,4 +1,4 @@
-"""Token ids in, token ids out: what every decoder does, whatever program computes, and what an engine is.
+"""Token ids in, token ids out: the interface of decoders and engines, independent of the program that computes.
 
 An engine computes with the weights of a model: TensorFlow (`decoder.py`), or CTranslate2 (`ctranslate2_decoder.py`).
 """
@@ -17,9 +17,9 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
-# What is decoded together, unless batch_size says otherwise.
+# The size of a batch, unless batch_size is given.
 BATCH_TOKENS = 1024  # source tokens, padding counted
-BATCH_POSITIONS = 32_768  # positions of all hypotheses, which have keys and values in the cache: these need the memory
+BATCH_POSITIONS = 32_768  # positions of all hypotheses, whose keys and values in the cache need most of the memory
 
 TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"  # names of engines
 
@@ -35,8 +35,8 @@ class TokenHypothesis(NamedTuple):
 class TokenDecoder(abc.ABC):
     """Decodes and scores token ids in batches of about equal length.
 
-    `max_positions` is the number of positions that the model knows, or None. `done` is called with the number of
-    sentences after each batch, for a progress bar.
+    `max_positions` is the number of positions that the model can represent, or None. `done` is called with the number
+    of sentences after each batch, for a progress bar.
     """
 
     def __init__(self, options: DecodeHParams, max_positions: int | None) -> None:
@@ -55,8 +55,8 @@ class TokenDecoder(abc.ABC):
 
         Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
         to decode together, by default of about equal length. `prefixes` are the token ids with which the hypotheses of
-        each source begin, some of them empty. If the memory does not suffice for one sentence, or the options allow no
-        translation of one, raises a ValueError.
+        each source begin, some of them empty. Raises ValueError if there is not enough memory for one sentence, or the
+        options allow no translation of it.
         """
         results = [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
         sizes = [len(source) for source in sources], self.options.hypotheses, self.options.extra_length
@@ -114,9 +114,9 @@ class TokenDecoder(abc.ABC):
     def _decode_batch(
         self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
     ) -> list[list[TokenHypothesis]]:
-        """The hypotheses of sources that are not empty; none of a source if the options allow none.
+        """The hypotheses of sources that are not empty; no hypotheses if the options allow none.
 
-        `max_lengths` int32 [B]: most tokens of each, EOS included. `prefixes`: the tokens with which each begins.
+        `max_lengths` int32 [B]: maximum tokens of each, EOS included. `prefixes`: the tokens with which each begins.
         """
 
     @abc.abstractmethod
@@ -127,19 +127,19 @@ class TokenDecoder(abc.ABC):
         """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, EOS included."""
         raise ValueError(
             "Word alignments need the engine tensorflow, which computes attention weights. Received: another engine. "
-            "Use that one, or leave the alignments out."
+            "Use tensorflow, or leave the alignments out."
         )
 
     def _refuse(self, source: Sequence[int]) -> list[TokenHypothesis]:
         options = self.options
         raise ValueError(
-            f"Some translation of each sentence must be allowed. Received: min_length={options.min_length}, "
-            f"no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of {len(source)} tokens of which "
-            "they allow none. Lower min_length, or raise no_repeat_ngram_size."
+            "The options must allow a translation of each sentence. Received: "
+            f"min_length={options.min_length}, no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of "
+            f"{len(source)} tokens for which they allow none. Lower min_length, or raise no_repeat_ngram_size."
         )
 
     def _batches(self, lengths: Sequence[int], hypotheses: int = 1, extra_length: int = 0) -> Iterator[list[int]]:
-        """Indices of sentences, the longest first. Each batch needs about the same memory, or less."""
+        """Batches of indices of sentences, the longest first. Each needs about the same memory, or less."""
         order = [i for i in np.argsort(-np.array(lengths, np.int64), kind="stable") if lengths[i] > 0]
         start = 0
         while start < len(order):
@@ -152,7 +152,7 @@ class TokenDecoder(abc.ABC):
 
 
 class Engine(Protocol):
-    """What computes with the weights of a model."""
+    """A program that decodes with the weights of a model."""
 
     @property
     def name(self) -> str:
@@ -160,15 +160,15 @@ class Engine(Protocol):
 
     @property
     def quantization(self) -> str:
-        """How the weights are stored; "" for TensorFlow, which has them as they were trained."""
+        """How the weights are stored; "" for TensorFlow, which stores them as they were trained."""
 
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        """What decodes with these options."""
+        """The decoder with these options."""
 
 
 def memory_error(tokens: int, beam_size: int) -> ValueError:
-    """The error of a sentence of so many tokens that the memory does not suffice for."""
+    """The error for a sentence of this many tokens, for which there is not enough memory."""
     return ValueError(
-        f"The memory does not suffice to decode a sentence of {tokens} tokens with beam_size={beam_size}. Split the "
+        f"There is not enough memory to decode a sentence of {tokens} tokens with beam_size={beam_size}. Split the "
         "sentence, or lower beam_size or extra_length."
     )

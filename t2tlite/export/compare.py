@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
-TOGETHER = 1_000_000  # batch_size that decodes all sentences in one batch: then rounding is the same too
+TOGETHER = 1_000_000  # batch_size that decodes all sentences in one batch, so that rounding is the same too
 
 
 class Scored(NamedTuple):
@@ -25,33 +25,33 @@ class Scored(NamedTuple):
 NBest = list[list[Scored]]  # of each sentence
 
 
-def decoded_by_run(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> NBest:
+def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     return decoded(_by_tensorflow(model), sentences, options)
 
 
-def decoded(model: Translator, sentences: Sequence[str], options: DecodeHParams) -> NBest:
-    """The same, by the engine that the model has."""
+def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
+    """The same, with the model's own engine."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=TOGETHER)
     outputs = model.decode(sentences, whole_beam)
     hypotheses = [[Scored(output.sequence, output.score) for output in of_one] for of_one in outputs]
     return [sorted(of_one, key=lambda hypothesis: -hypothesis.score) for of_one in hypotheses]
 
 
-def scored_by_run(model: Translator, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """The log-probability of each target given its source."""
     return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=TOGETHER))
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
-    """Raises ValueError for the first sentence for which the two differ in a text, or in a score by TOLERANCE."""
+    """Raises ValueError for the first sentence with different texts, or scores that differ by more than TOLERANCE."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
         texts = [[hypothesis.text for hypothesis in n_best] for n_best in (ours, theirs)]
         scores = [[hypothesis.score for hypothesis in n_best] for n_best in (ours, theirs)]
         if texts[0] != texts[1] or not np.allclose(scores[0], scores[1], rtol=0, atol=TOLERANCE):
             raise ValueError(
-                f"An export must give what the run gives. Received for {sentence!r}: {_shown(theirs)} by the export, "
-                f"{_shown(ours)} by the run. Nothing was kept. Please report this, with the run's hparams.json."
+                f"An export must decode as the run does. Received for {sentence!r}: {_shown(theirs)} from the export, "
+                f"{_shown(ours)} from the run. Nothing was kept. Please report this, with the run's hparams.json."
             )
 
 
@@ -62,15 +62,15 @@ def check_log_probs(
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
         if not abs(ours - theirs) <= tolerance:
             raise ValueError(
-                f"An export must give what the run gives. Received for a translation of {sentence!r}: log-probability "
-                f"{theirs:.6f} by the export, {ours:.6f} by the run. Nothing was kept. Please report this, with the "
-                "run's hparams.json."
+                f"An export must score as the run does. Received for a translation of {sentence!r}: log-probability "
+                f"{theirs:.6f} from the export, {ours:.6f} from the run. Nothing was kept. Please report this, with "
+                "the run's hparams.json."
             )
 
 
-def _by_tensorflow(model: Translator) -> Translator:
-    """The same model, computed by TensorFlow without XLA, whose rounding differs."""
-    return Translator(model.model, (model.source_encoder, model.target_encoder), model.manifest)
+def _by_tensorflow(model: TextDecoder) -> TextDecoder:
+    """The same model, computed by TensorFlow without XLA, which would round differently."""
+    return TextDecoder(model.model, model.encoders, model.manifest)
 
 
 def _shown(n_best: Sequence[Scored]) -> str:

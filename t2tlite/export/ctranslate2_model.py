@@ -23,7 +23,7 @@ from t2tlite.decoding.ctranslate2_decoder import (
     import_ctranslate2,
     vocabulary_tokens,
 )
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export.compare import check_hypotheses, check_log_probs, decoded, decoded_by_run, scored_by_run
 from t2tlite.export.ctranslate2_spec import transformer_spec
 from t2tlite.export.settings import Settings
@@ -34,8 +34,8 @@ from t2tlite.vocabularies.text_encoder import TextEncoder
 if TYPE_CHECKING:
     from t2tlite.models.transformer import Transformer
 
-LOG_PROB_TOLERANCE = 1e-3  # its matrix products round otherwise than TensorFlow's
-UNKNOWN_TOKEN = "<unk>"  # CTranslate2 wants one; tensor2tensor's vocabularies have none, and padding stands in
+LOG_PROB_TOLERANCE = 1e-3  # its matrix products round differently from TensorFlow's
+UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
 
 
 def convert(
@@ -69,7 +69,7 @@ def convert(
         copy_file(encoder.path, folder / encoder.path.name)
 
 
-def check(model: Translator, settings: Settings) -> None:
+def check(model: TextDecoder, settings: Settings) -> None:
     """Raises ValueError for a model, a quantization or a decoding option that CTranslate2 cannot express."""
     import_ctranslate2()
     check_quantization(settings.quantization or FLOAT32)
@@ -77,24 +77,22 @@ def check(model: Translator, settings: Settings) -> None:
     check_options(settings.decoding)
 
 
-def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Writes the model directory; returns paragraphs on its use."""
     weights = {variable.path: variable.numpy() for variable in model.model.trainable_variables}
-    encoders = model.source_encoder, model.target_encoder
-    convert(_hparams(model), weights, encoders, folder, settings.quantization or FLOAT32)
-    return _paragraphs(encoders, settings)
+    convert(_hparams(model), weights, model.encoders, folder, settings.quantization or FLOAT32)
+    return _paragraphs(model.encoders, settings)
 
 
-def verify(model: Translator, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the directory and compares it with the model.
 
-    Greedy translations and log-probabilities must be the model's, unless the weights are quantised or the model
-    computes in 16 bits; otherwise, and of beam search, the equal ones are counted. Raises ValueError for a difference.
+    Greedy translations and log-probabilities must equal the model's, unless the weights are quantised or the model
+    computes in 16 bits; then, and for beam search, equal translations are counted. Raises ValueError for a difference.
     """
     quantization = settings.quantization or FLOAT32
-    encoders = model.source_encoder, model.target_encoder
-    engine = CTranslate2Engine(folder, encoders, model.model.max_positions, quantization)
-    exported = Translator(model.model, encoders, model.manifest, engine=engine)
+    engine = CTranslate2Engine(folder, model.encoders, model.model.max_positions, quantization)
+    exported = TextDecoder(model.model, model.encoders, model.manifest, engine=engine)
     equal = []
     for beam_size in (1, settings.decoding.beam_size):
         options = dataclasses.replace(settings.decoding, beam_size=beam_size, return_beams=1)
@@ -110,7 +108,7 @@ def verify(model: Translator, folder: Path, settings: Settings, sentences: Seque
     return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"
 
 
-def _hparams(model: Translator) -> HParams:
+def _hparams(model: TextDecoder) -> HParams:
     return cast("Transformer", model.model).hparams
 
 
@@ -149,6 +147,6 @@ def _paragraphs(encoders: Sequence[TextEncoder], settings: Settings) -> list[str
         f"{settings.quantization or FLOAT32}. `pip install ctranslate2 sentencepiece`, and in this folder:",
         program,
         "CTranslate2 adds the end-of-sentence token to each source itself. Its length penalty is length ** "
-        "length_penalty, that of t2tlite ((5 + length) / 6) ** alpha, by which `t2t-decoder --engine=ctranslate2` "
-        "ranks the hypotheses.",
+        "length_penalty, t2tlite's is ((5 + length) / 6) ** alpha, by which `t2t-decoder --engine=ctranslate2` ranks "
+        "the hypotheses.",
     ]

@@ -1,12 +1,12 @@
 """The weights of a Transformer as the specification of a CTranslate2 model, without TensorFlow.
 
-CTranslate2 computes the same Transformer. What it does otherwise is made up for in the weights:
+CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
 - Its decoder starts with the embedding of a token. Here that token is padding, whose row is zero, since our decoder
   reads zeros at its first position. The softmax has a matrix of its own, in which padding has its trained row.
-- It scales embeddings by sqrt(D), and adds a row of a table for each position. The table holds our sinusoids, learned
-  positions or zeros, on the source's side with the target space added.
-- Its heads have the same size for keys as for values. Smaller ones are filled up with zeros, which change no product.
+- It scales embeddings by sqrt(D), and adds a row of a table for each position. The table has our sinusoids, learned
+  positions or zeros, for the source with the target space added.
+- Its heads have the same size for keys and values. The smaller ones are padded with zeros, which change no product.
 """
 
 # D hidden size, H heads, K and U size of a key and of a value in one head, P size of a head in CTranslate2
@@ -100,7 +100,7 @@ class _Conversion:
         return table
 
     def _set_attention(self, spec: Any, layer: str, name: str) -> None:
-        """In self-attention query, key and value are one matrix, in attention to the encoder's output key and value."""
+        """In self-attention, query, key and value are one matrix; in cross-attention, key and value are."""
         path = f"{layer}/{name}_residual"
         query, key, value, output = (
             self._array(f"{path}/{name}/{part}/kernel") for part in ("query", "key", "value", "output_transform")
@@ -115,7 +115,7 @@ class _Conversion:
         self._set_norm(spec.layer_norm, f"{path}/norm")
 
     def _widen(self, kernel: np.ndarray) -> np.ndarray:
-        """Fills up each head with zeros: [I, H * K] -> [I, H * P]."""
+        """Pads each head with zeros: [I, H * K] -> [I, H * P]."""
         by_head = kernel.reshape(len(kernel), self._hparams.num_heads, -1)
         missing = self._head_size - by_head.shape[2]
         return np.pad(by_head, ((0, 0), (0, 0), (0, missing))).reshape(len(kernel), -1)
@@ -137,7 +137,7 @@ def _weight(array: np.ndarray) -> Any:
 
 @functools.cache
 def _weight_type() -> Any:
-    """The type of weights: CTranslate2's, which without PyTorch cannot be rounded to bfloat16, with that added."""
+    """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2 itself needs PyTorch."""
     numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
 
     class BFloat16(numpy_variable):  # type: ignore[valid-type, misc]

@@ -1,7 +1,7 @@
 """Exports the model of a run for other programs: one path for every format.
 
-A format (`formats.py`) refuses what it cannot express, writes, and verifies; here is what all of them share. An export
-is complete, verified and moved to its place, or leaves nothing behind.
+A format (`formats.py`) refuses what it cannot express, writes, and verifies; this file has what all formats share. An
+export is complete, verified and moved to its place, or leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 import tensorflow as tf
 
 import t2tlite
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import TENSORFLOW
-from t2tlite.decoding.translator import Translator
 from t2tlite.export.export_folder import ExportFolder, ExportRecord, write_export_record
 from t2tlite.export.formats import find_format
 from t2tlite.export.sentences import sample_sentences
@@ -25,23 +25,23 @@ class Export(NamedTuple):
     """A finished export."""
 
     path: Path
-    compared: str  # what was found equal to what the run gives
+    compared: str  # what was verified to equal the run's output
 
 
-def export_model(model: Translator, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
+def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
     """Writes, verifies and puts in place an export of a model.
 
     Raises:
         ValueError: there is no such format, it cannot express the model or the settings, the model was not loaded with
-            TensorFlow, something is in the folder that may not be replaced, or the export does not give what the model
-            gives.
+            TensorFlow, the folder holds something that may not be replaced, or the export's output differs from the
+            model's.
         ImportError: the format needs a package that is not installed; the message has the pip command.
         OSError: the folder cannot be written.
     """
     format_ = find_format(format_name)
     if model.engine.name != TENSORFLOW:
         raise ValueError(
-            "An export is made of the model that TensorFlow loads. Received: one loaded with engine="
+            "Only a model that TensorFlow loaded can be exported. Received: one loaded with engine="
             f"{model.engine.name}. Load the run without naming an engine."
         )
     format_.check(model, settings)

@@ -1,4 +1,4 @@
-"""The folder of an export: it appears whole, or not at all, and replaces only another export."""
+"""The folder of an export: it appears complete or not at all, and replaces only another export."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ExportFolder:
         self._work = self.path.with_name(f".{self.path.name}.exporting")
 
     def check(self) -> None:
-        """Raises ValueError where something is there that may not be replaced, and OSError where nothing can be."""
+        """Raises ValueError if the path has something that may not be replaced, and OSError if it cannot be written."""
         self._check_empty()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The formats of exports by name: what each refuses, how it is written, how it is verified.
 
-A format is three functions in a module of its own. They are given the model of any run; what a format cannot express
-it refuses by name, before anything is written.
+A format is three functions in a module of its own. They take the model of any run; a format refuses what it cannot
+express, naming it, before anything is written.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export import ctranslate2_model, keras_file, saved_model
 from t2tlite.export.settings import Settings
 
@@ -18,14 +18,14 @@ from t2tlite.export.settings import Settings
 class Format(NamedTuple):
     """A format of exports."""
 
-    check: Callable[[Translator, Settings], None]
+    check: Callable[[TextDecoder, Settings], None]
     # ^ raises ValueError, naming what the format cannot express, or ImportError, with the pip command, for a package
     #   that is missing
-    write: Callable[[Translator, Path, Settings], Sequence[str]]
-    # ^ writes the files into an empty folder, and returns paragraphs of the README: what they are, how to use them
-    verify: Callable[[Translator, Path, Settings, Sequence[str]], str]
-    # ^ opens what was written and compares its output for the sentences with the model's; returns a line that says what
-    #   was compared, and raises ValueError for a difference
+    write: Callable[[TextDecoder, Path, Settings], Sequence[str]]
+    # ^ writes the files into an empty folder, and returns paragraphs of the README on their content and use
+    verify: Callable[[TextDecoder, Path, Settings, Sequence[str]], str]
+    # ^ opens what was written and compares its output for the sentences with the model's; returns what was compared,
+    #   and raises ValueError for a difference
 
 
 FORMATS: dict[str, Format] = {

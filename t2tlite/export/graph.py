@@ -1,6 +1,6 @@
 """The graph of a SavedModel: sentences in, hypotheses of beam search out, without t2tlite and without Python.
 
-It computes what `Translator.decode` and `Translator.score` compute, in tensors of the same shapes.
+It computes what `TextDecoder.decode` and `TextDecoder.score` compute, in tensors of the same shapes.
 """
 
 # B batch, S source length, T target length, M beam size, N hypotheses returned, L most positions
@@ -17,8 +17,8 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries
 from t2tlite.decoding.beam_search import BeamResult
 from t2tlite.decoding.decoder import log_probs, search
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
-from t2tlite.decoding.translator import Translator
 from t2tlite.export.graph_text import SentencePieceText, graph_text, stripped, tree_words
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
@@ -27,16 +27,16 @@ BEAM_SIZES = (1, 2, 4, 8)  # each is a search of its own in the graph; the run's
 
 
 class GraphTask(NamedTuple):
-    """What a graph does of a task (t2tlite/tasks)."""
+    """The part of a task (t2tlite/tasks) that a graph can compute."""
 
-    signature: str  # the name of the one that decodes
+    signature: str  # the name of the signature that decodes
     source: Callable[[Tensor], Tensor]  # Task.source, for a batch of strings
-    return_beams: int | None  # its default, where it is not the run's; 0 is the whole beam
+    return_beams: int | None  # its default, unless it is the run's; 0 is the whole beam
 
 
 TASKS = {
     "translation": GraphTask("translate", lambda sentences: sentences, None),
-    "parsing": GraphTask("parse", tree_words, 0),  # which hypothesis fits the words best, trees/restore.py knows
+    "parsing": GraphTask("parse", tree_words, 0),  # choosing a hypothesis needs Python: trees/restore.py
 }
 
 
@@ -46,21 +46,21 @@ class DecodingGraph:
     Beam size is a static shape of the search, so a search is traced for each of `beam_sizes`.
     """
 
-    def __init__(self, model: Translator, options: DecodeHParams) -> None:
+    def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
         self._model, self._options = model.model, options
         self._limit = model.max_source_tokens
         self._longest = model.model.max_positions or LONGEST_BUCKET
         self.task = TASKS[model.task.name]
         self._source_form = TASKS[model.task_under(options).name].source
-        self.source, self.target = graph_text(model.source_encoder), graph_text(model.target_encoder)
+        self.source, self.target = map(graph_text, model.encoders)
         self.beam_sizes = sorted({*BEAM_SIZES, options.beam_size})
         by_default = self.task.return_beams
         self.return_beams = options.return_beams if by_default is None else by_default
 
     def module(self) -> tuple[tf.Module, dict[str, Any]]:
-        """What is saved: the weights, vocabularies and functions; and the functions by the names of signatures.
+        """The module to save (weights, vocabularies and functions), and the functions by the name of their signature.
 
-        The default signature takes nothing but sentences: TensorFlow Serving's REST API requires every input.
+        The default signature takes only sentences, since TensorFlow Serving's REST API requires every input.
         """
         decode, score = self._decoding_function(), self._scoring_function()
 
@@ -120,7 +120,7 @@ class DecodingGraph:
         empty = self.source.blank(sentences) | (lengths == 0)
         if rules.shared_length_limit:
             lengths = tf.fill(tf.shape(lengths), tf.reduce_max(tf.where(empty, 0, lengths)))
-        # the EOS is one of the tokens decoded; of a blank sentence there are none
+        # the EOS is one of the decoded tokens; a blank sentence has none
         limits = lengths + tf.minimum(extra_length, LONGEST_BUCKET) + 1
         max_lengths = tf.where(empty, 0, tf.minimum(limits, self._longest))
         length = tf.minimum(_padded_length(tf.reduce_max(max_lengths)), self._longest)  # L

@@ -1,4 +1,4 @@
-"""What a SavedModel takes and returns in place of token ids: text, or the ids themselves.
+"""The inputs and outputs of a SavedModel: text, or token ids.
 
 tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords.
 """
@@ -16,7 +16,7 @@ from t2tlite.types import Tensor
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-# What Python's str.isspace is true for, which str.strip removes: a sentence of nothing else is blank.
+# The characters that Python's str.isspace accepts and str.strip removes: a sentence of only these is blank.
 WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 
 
@@ -27,16 +27,16 @@ class GraphText(Protocol):
     tokenizer: Any  # of tensorflow_text, to be saved with the graph; None if there is none
 
     def spec(self, name: str) -> tf.TensorSpec:
-        """What a batch is given as."""
+        """The type of a batch."""
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
-        """A batch to token ids int32 [B, (S)], each with its EOS."""
+        """Converts a batch to token ids int32 [B, (S)], each row with its EOS."""
 
     def blank(self, batch: Tensor) -> Tensor:
         """Which sentences of a batch are blank, bool [B]."""
 
     def decode(self, ids: Tensor) -> Tensor:
-        """Token ids int32 [B, M, L], of which an EOS ends each, to what the graph returns."""
+        """Converts token ids int32 [B, M, L], each row ended by an EOS, to what the graph returns."""
 
 
 class SentencePieceText:
@@ -82,19 +82,19 @@ class TokenIds:
         return tf.concat([rows, tf.fill((tf.shape(batch)[0], 1), EOS)], axis=1)
 
     def blank(self, batch: Tensor) -> Tensor:
-        return tf.fill(tf.shape(batch)[:1], False)  # one without ids is recognised by that
+        return tf.fill(tf.shape(batch)[:1], False)  # a blank sentence is recognised by having no ids
 
     def decode(self, ids: Tensor) -> Tensor:
         return tf.where(before_end(ids), ids, PAD)
 
 
 def before_end(ids: Tensor) -> Tensor:
-    """Which ids are those of a text, before its first EOS and not padding: bool, of the shape of the ids [..., L]."""
+    """Which ids belong to a text: before its first EOS and not padding; bool, of the shape of the ids [..., L]."""
     return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
 
 
 def graph_text(encoder: TextEncoder) -> GraphText:
-    """Text if the vocabulary can be part of a graph, token ids if not."""
+    """Text if the vocabulary can be part of a graph, otherwise token ids."""
     return SentencePieceText(encoder) if isinstance(encoder, SentencePieceEncoder) else TokenIds(encoder)
 
 

@@ -1,6 +1,6 @@
 """The format keras: the model alone in a `.keras` file, its vocabulary beside it.
 
-`keras.saving.load_model` makes the same Transformer again where t2tlite is installed, which has its classes.
+`keras.saving.load_model` restores the Transformer if t2tlite, which has its classes, is installed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import keras
 
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export.compare import check_hypotheses, check_log_probs, decoded_by_run, scored_by_run
 from t2tlite.export.settings import Settings
 from t2tlite.files.atomic_file import copy_file
@@ -19,18 +19,18 @@ from t2tlite.files.atomic_file import copy_file
 FILE = "model.keras"
 
 
-def check(model: Translator, settings: Settings) -> None:
-    """Raises ValueError for a quantization; every model can be saved."""
+def check(model: TextDecoder, settings: Settings) -> None:
+    """Raises ValueError for a quantization; any model can be saved."""
     settings.refuse_quantization("keras")
 
 
-def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Writes the model and its vocabularies into a folder; returns paragraphs on their use."""
     with warnings.catch_warnings():  # Keras 3.15 writes weights through an interface that NumPy 2 deprecates
         warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
         model.model.save(folder / FILE)  # type: ignore[attr-defined]
-    names = [encoder.path.name for encoder in (model.source_encoder, model.target_encoder)]
-    for encoder in (model.source_encoder, model.target_encoder):
+    names = [encoder.path.name for encoder in model.encoders]
+    for encoder in model.encoders:
         copy_file(encoder.path, folder / encoder.path.name)
     return [
         f"`{FILE}` is the model alone: token ids to logits, and `start_decoding` and `decode_step` for a search of "
@@ -53,11 +53,10 @@ def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
     ]
 
 
-def verify(model: Translator, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
     loaded = keras.saving.load_model(folder / FILE)
-    encoders = model.source_encoder, model.target_encoder
-    exported = Translator(loaded, encoders, model.manifest)
+    exported = TextDecoder(loaded, model.encoders, model.manifest)
     by_run = decoded_by_run(model, sentences, settings.decoding)
     check_hypotheses(sentences, by_run, decoded_by_run(exported, sentences, settings.decoding))
     targets = [n_best[0].text for n_best in by_run]

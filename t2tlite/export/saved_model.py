@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import NEVER
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.export.compare import NBest, Scored, check_hypotheses, check_log_probs, decoded_by_run, scored_by_run
 from t2tlite.export.graph import TASKS, DecodingGraph
 from t2tlite.export.graph_text import GraphText, graph_text
@@ -20,14 +20,14 @@ from t2tlite.quiet import quiet_stderr
 from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-VERSION = "1"  # the folder of the one version in TensorFlow Serving's layout
+VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
 KNOWN_OPTIONS = frozenset(
     "beam_size alpha extra_length batch_size return_beams min_length no_repeat_ngram_size t2t_rules".split()
 )  # of DecodeHParams; sampling is not among them
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 
-def check(model: Translator, settings: Settings) -> None:
+def check(model: TextDecoder, settings: Settings) -> None:
     """Raises ValueError for a quantization, a task of the user's, or a decoding option that the graph does not have."""
     settings.refuse_quantization("saved_model")
     if model.task.name not in TASKS:
@@ -44,16 +44,16 @@ def check(model: Translator, settings: Settings) -> None:
         )
 
 
-def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
-    """Traces and saves the graph, and the vocabularies that it does not hold; returns paragraphs on its use."""
-    with quiet_stderr():  # SentencePiece reports how it was made
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
+    """Traces and saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
+    with quiet_stderr():  # SentencePiece prints messages
         graph = DecodingGraph(model, settings.decoding)
     target = folder / VERSION
     module, signatures = graph.module()
     tf.saved_model.save(module, str(target), signatures)
     outside = [
         encoder.path
-        for encoder, side in ((model.source_encoder, graph.source), (model.target_encoder, graph.target))
+        for encoder, side in zip(model.encoders, (graph.source, graph.target), strict=True)
         if side.tokenizer is None
     ]
     for path in dict.fromkeys(outside):
@@ -62,7 +62,7 @@ def write(model: Translator, folder: Path, settings: Settings) -> Sequence[str]:
     return _paragraphs(graph, settings.decoding, list(dict.fromkeys(path.name for path in outside)))
 
 
-def verify(model: Translator, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the SavedModel, and compares its n-best lists and log-probabilities; ValueError if they differ."""
     with quiet_stderr():
         exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
@@ -75,15 +75,15 @@ def verify(model: Translator, folder: Path, settings: Settings, sentences: Seque
 
 
 class Exported:
-    """A SavedModel that was loaded, called with text also where it takes and returns token ids."""
+    """A loaded SavedModel, called with text even if it takes and returns token ids."""
 
-    def __init__(self, model: Translator, options: DecodeHParams, loaded: Any) -> None:
+    def __init__(self, model: TextDecoder, options: DecodeHParams, loaded: Any) -> None:
         self._model, self._options, self._loaded = model, options, loaded
-        self._source, self._target = graph_text(model.source_encoder), graph_text(model.target_encoder)
+        self._source, self._target = map(graph_text, model.encoders)
 
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence's whole beam, best first."""
-        if self._source.tokenizer is None:  # otherwise the graph does this
+        if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
             task, strip = self._model.task_under(self._options), self._options.rules.strip_sentences
             sentences = [task.source(sentence) for sentence in sentences]
             sentences = [sentence.strip() if strip else sentence for sentence in sentences]
@@ -131,7 +131,7 @@ def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[
         f'print(found["{noun}"], found["scores"], found["log_probs"])\n'
         "```",
         f"`{name}` takes {takes}, and returns `{noun}`, `scores` and `log_probs` of the best hypotheses of each, best "
-        "first. A score of -1e9 marks an empty place. Of a blank sentence the output is empty and the score 0.",
+        "first. A score of -1e9 marks an empty place. A blank sentence has an empty output with score 0.",
         f"Optional inputs: `beam_size` ({', '.join(map(str, graph.beam_sizes))}; by default {options.beam_size}), "
         f"`alpha` (by default {options.alpha}), `extra_length` (by default {options.extra_length}), `return_beams` "
         f"(how many hypotheses, 0 for as many as beam_size; by default {graph.return_beams}).",
@@ -140,8 +140,8 @@ def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[
     ]
     if name == "parse":
         paragraphs.append(
-            "`parse` returns linearised trees as they were decoded. Which of them fits the words best, and the tree "
-            "over these words, t2tlite's Python code finds (t2tlite/tasks/parsing.py)."
+            "`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
+            "chooses the one that fits the words best and makes the tree over these words."
         )
     if outside:
         files = " and ".join(f"`{VERSION}/{ASSETS}/{file}`" for file in outside)

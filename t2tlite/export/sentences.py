@@ -1,4 +1,4 @@
-"""Sentences to verify an export with: of the run's dev data if it is there, otherwise words of the vocabulary."""
+"""Sentences to verify an export with: from the run's dev data if it is there, otherwise words of the vocabulary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from t2tlite.data.dataset import open_dataset
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 
 SENTENCES = 12
 LONGEST = 48  # tokens
@@ -22,7 +22,7 @@ class Sample(NamedTuple):
     origin: str
 
 
-def sample_sentences(model: Translator) -> Sample:
+def sample_sentences(model: TextDecoder) -> Sample:
     """Some sentences that the model can decode, the longest first; none of them is blank."""
     found = _usable(model, _dev_sentences(model))
     origin = "of dev"
@@ -33,15 +33,15 @@ def sample_sentences(model: Translator) -> Sample:
     return Sample(sorted(chosen, key=lambda sentence: -lengths[sentence]), origin)
 
 
-def _usable(model: Translator, sentences: list[str]) -> list[str]:
+def _usable(model: TextDecoder, sentences: list[str]) -> list[str]:
     limit = min(LONGEST, model.max_source_tokens)
     sentences = list(dict.fromkeys(sentence for sentence in sentences if sentence.strip()))
     encoded = model.source_encoder.encode_batch(sentences)
     return [sentence for sentence, ids in zip(sentences, encoded, strict=True) if len(ids) <= limit]
 
 
-def _dev_sentences(model: Translator) -> list[str]:
-    """The sources of dev; empty if the data is not there any more, or the run was imported."""
+def _dev_sentences(model: TextDecoder) -> list[str]:
+    """The sources of dev; empty if the data is no longer there, or the run was imported."""
     if not model.manifest.data_dir:
         return []
     try:
@@ -50,14 +50,14 @@ def _dev_sentences(model: Translator) -> list[str]:
         return []
 
 
-def _made_sentences(model: Translator) -> list[str]:
+def _made_sentences(model: TextDecoder) -> list[str]:
     draw = random.Random(0)
     words = sorted(set(_words(model))) or ["a"]
     return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]
 
 
-def _words(model: Translator) -> Iterator[str]:
-    """Pieces of the source's vocabulary that are letters alone."""
+def _words(model: TextDecoder) -> Iterator[str]:
+    """Pieces of the source's vocabulary that have only letters."""
     encoder = model.source_encoder
     texts = (encoder.decode([i]).strip() for i in range(2, encoder.vocab_size))
     return itertools.islice((text for text in texts if text.isalpha()), 20_000)

@@ -1,4 +1,4 @@
-"""What the user chooses of an export."""
+"""The settings of an export, the same for all formats."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from t2tlite.config import DecodeHParams
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the user chooses of an export, whatever its format."""
+    """The user's choices for an export."""
 
-    decoding: DecodeHParams  # the export's defaults, where it decodes by itself
+    decoding: DecodeHParams  # the export's defaults, if it includes the search
     quantization: str = ""  # of the weights; "" leaves them as they are
 
     def refuse_quantization(self, name: str) -> None:
-        """Raises ValueError where a quantization is asked of the format `name`, which has none."""
+        """Raises ValueError if a quantization was chosen with the format `name`, which has none."""
         if self.quantization:
             raise ValueError(
                 f"--quantization goes with --format=ctranslate2. Received: --quantization={self.quantization} with "

@@ -24,9 +24,9 @@ MOST_LINKS = 40  # in a chain of symbolic links, as in Linux
 def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     """A binary file to write, which replaces `path` in one step when the block ends.
 
-    Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and what was at `path`
-    before stays. Only a killed process leaves the temporary file behind. A symbolic link stays, and the file that it
-    leads to is replaced. What is not a regular file, such as /dev/stdout, is written directly.
+    Until then it is `.NAME.<random>.tmp` in the same folder. After an exception it is removed, and `path` is unchanged.
+    Only a killed process leaves the temporary file behind. A symbolic link is kept, and the file that it leads to is
+    replaced. A path that is not a regular file, such as /dev/stdout, is written directly.
     """
     target = replaceable(path)
     if target is None:
@@ -48,21 +48,21 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 def replaceable(path: str | Path) -> Path | None:
     """The regular file, existing or not, to which a path leads through symbolic links, or None.
 
-    /dev/stdout stands for a file descriptor and not for a file, also if standard output is redirected to one.
+    /dev/stdout is a file descriptor and not a file, even if standard output is redirected to a file.
     """
     target = _follow(Path(path))
     return target if isinstance(target, Path) and (target.is_file() or not target.exists()) else None
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens what cannot be replaced to write: a device, a pipe, or a file descriptor such as /dev/stdout."""
+    """Opens what cannot be replaced for writing: a device, a pipe, or a file descriptor such as /dev/stdout."""
     target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
     return open(os.dup(target) if isinstance(target, int) else target, "wb")
 
 
 def check_writable(path: str | Path) -> None:
-    """Raises OSError unless a file can be written at `path`, so that this is known before long work; makes folders."""
+    """Raises OSError, before long work, if no file can be written at `path`; creates its folder."""
     if Path(path).is_dir():
         raise IsADirectoryError(f"A file to write is required. Received: {path}, which is a folder. Add a file name.")
     if target := replaceable(path):
@@ -76,7 +76,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def _follow(path: Path) -> Path | int:
-    """Where symbolic links lead: the path of the last, or the number of a file descriptor."""
+    """Where symbolic links lead: a path, or the number of a file descriptor."""
     start = path
     for _ in range(MOST_LINKS):
         if descriptor := DESCRIPTOR.fullmatch(str(path)):
@@ -107,7 +107,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def check_sha256(path: Path, sha256: str, advice: str) -> None:
-    """Raises ValueError with `advice` unless the SHA-256 of a file's content is the recorded one.
+    """Raises ValueError with `advice` unless a file's content has the recorded SHA-256.
 
     Raises FileNotFoundError with `advice` if there is no such file.
     """

@@ -1,7 +1,7 @@
 """Paths of checkpoints: `model.ckpt-N`, N being the step, in a run directory or a folder inside it.
 
 A checkpoint is the file model.ckpt-N.index and data files, model.ckpt-N.data-I-of-M. It exists while it has its index:
-the index appears last and is removed first. Files are named exactly: the names of folders can be glob patterns (lr[1]).
+the index appears last and is removed first. No glob patterns are used, since a folder's name can be one (lr[1]).
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
     """The checkpoint of the run directory `run` to use; `chosen` is one of these:
 
     newest            the newest checkpoint; the default
-    best, averaged    that in the folder RUN/best or RUN/averaged
-    2000              that of this step, among the newest or the best
+    best, averaged    the checkpoint in the folder RUN/best or RUN/averaged
+    2000              the checkpoint of this step, among the newest or the best
     model.ckpt-2000   another name in the run
     DIR/model.ckpt-N  any checkpoint, or DIR/, a folder of checkpoints: a path has a separator, a name has none
 
-    So a name is always the run's, whatever the current folder holds. Raises FileNotFoundError if there is no such
+    So a name always refers to the run, whatever the current folder holds. Raises FileNotFoundError if there is no such
     checkpoint.
     """
     text = str(chosen or NEWEST)
@@ -76,12 +76,12 @@ def _not_found(where: Path, advice: str) -> str:
 
 
 def _advice(run: Path, chosen: str) -> str:
-    """What to give instead of a choice that the run does not have."""
+    """What to choose instead of a checkpoint that the run does not have."""
     others = [Path(path).name for path in list_checkpoints(run)]
     others += [
         f"{name} (step {step_of(found):,})" for name in (BEST, AVERAGED) if (found := _checkpoint_at(run / name))
     ]
-    here = f" ./{chosen} is that in the current folder." if os.sep not in chosen and Path(chosen).exists() else ""
+    here = f" ./{chosen} is the one in the current folder." if os.sep not in chosen and Path(chosen).exists() else ""
     if not others:
         return f"Train first, or name another.{here}"
     makes = " t2t-avg-checkpoints makes averaged." if chosen == AVERAGED else ""
@@ -119,10 +119,7 @@ def saving_folder(folder: Path) -> Iterator[Path]:
 
 
 def copy_checkpoint(path: str, folder: Path) -> str:
-    """Makes the checkpoint at `path` one of `folder` too, without using space where the disk has hard links.
-
-    Returns its path there.
-    """
+    """Copies a checkpoint to a folder, by hard links if the file system has them; returns its path there."""
     folder.mkdir(exist_ok=True)
     _place(_files(path), folder, _link_or_copy)
     return str(folder / Path(path).name)
@@ -135,14 +132,14 @@ def remove_checkpoint(path: str) -> None:
 
 
 def remove_other_checkpoints(path: str) -> None:
-    """Removes all checkpoints in the folder of this one but this one."""
+    """Removes all other checkpoints in the folder of this checkpoint."""
     for other in list_checkpoints(Path(path).parent):
         if other != path:
             remove_checkpoint(other)
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left in a folder of checkpoints, in which nothing must be writing now."""
+    """Removes what killed processes left in a folder of checkpoints; no other process may be writing there."""
     if not folder.is_dir():
         return
     remove_temporary_files(folder)
@@ -152,7 +149,7 @@ def remove_unfinished(folder: Path) -> None:
     name = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)({data}|_temp|(\.index|{data})\.tempstate\d+)")
     for path in folder.iterdir():
         match = name.fullmatch(path.name)
-        if match and match[2] == "_temp":  # of older versions, for which TensorFlow saved in the folder itself
+        if match and match[2] == "_temp":  # of older versions, in which TensorFlow saved in the folder itself
             shutil.rmtree(path, ignore_errors=True)
         elif match and (match[3] or str(folder / match[1]) not in checkpoints):
             path.unlink(missing_ok=True)
@@ -162,8 +159,8 @@ def remove_unfinished(folder: Path) -> None:
 def readable_path(path: str) -> Iterator[str]:
     """The path of a checkpoint as TensorFlow can read it.
 
-    TensorFlow takes the path for a glob pattern, and so finds no checkpoint in a folder such as lr[1]. Then this is a
-    path through a symbolic link.
+    TensorFlow reads the path as a glob pattern, and so finds no checkpoint in a folder such as lr[1]. For such folders
+    this is a path through a symbolic link.
     """
     if not set(path) & {"[", "\\"}:
         yield path
@@ -181,7 +178,7 @@ def _files(path: str) -> list[Path]:
 
 
 def _place(files: list[Path], folder: Path, place: Callable[[Path, Path], object]) -> None:
-    """Places files, the index last, in a folder, where a checkpoint of that name ceases to exist before."""
+    """Places files in a folder, the index last; an earlier checkpoint of that name loses its index first."""
     (folder / files[-1].name).unlink(missing_ok=True)
     for file in files:
         place(file, folder / file.name)

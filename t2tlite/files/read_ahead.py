@@ -1,4 +1,4 @@
-"""Reads ahead in a pipe, so that what has arrived can be used while more is waited for."""
+"""Reads a pipe ahead in a thread, so that lines that have arrived can be used while waiting for more."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-AHEAD = 10_000  # items that are read at most before they are asked for
+AHEAD = 10_000  # items read ahead at most
 
 
 class ReadAhead(Iterator[T], Generic[T]):
@@ -23,11 +23,11 @@ class ReadAhead(Iterator[T], Generic[T]):
         kind, value = self._queue.get()
         if kind == "item":
             return value  # type: ignore[return-value]
-        self._queue.put((kind, value))  # the end stays the end
+        self._queue.put((kind, value))  # further calls find the end again
         raise value if isinstance(value, BaseException) else StopIteration
 
     def ready(self) -> bool:
-        """Whether the next item, or the end, is there without waiting."""
+        """Whether the next item, or the end, is available without waiting."""
         return not self._queue.empty()
 
     def _read(self, items: Iterator[T]) -> None:

@@ -13,7 +13,7 @@ from t2tlite.files.atomic_file import write_text
 
 R = TypeVar("R")
 
-# Types of fields; what they exclude only a damaged file has.
+# Types of fields; only a damaged file has values that they exclude.
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, losses
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]

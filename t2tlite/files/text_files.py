@@ -38,9 +38,9 @@ def check_file(path: str | Path) -> Path:
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their line ends ("\\n" or "\\r\\n").
 
-    STANDARD_INPUT is read once, from where it is. A byte order mark at the start of the file is left out. A last line
-    without a line end counts as a line. Raises FileNotFoundError at once; while reading, ValueError for damaged gzip
-    data, or naming a line that is not UTF-8.
+    STANDARD_INPUT can be read only once. A byte order mark at the start of the file is skipped. A last line without a
+    line end counts as a line. Raises FileNotFoundError at once; while reading, ValueError for damaged gzip data, or
+    with the number of a line that is not UTF-8.
     """
     return _lines(check_file(path))
 
@@ -48,8 +48,8 @@ def read_lines(path: str | Path) -> Iterator[str]:
 def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str | Path]) -> Iterator[tuple[str, str]]:
     """Yields (source, target) line by line from pairs of files, one pair after the other.
 
-    Raises as `read_lines` does, and ValueError if the numbers of files differ, at once, or one file of a pair has more
-    lines than the other, after the lines that both have.
+    Raises as `read_lines` does, and ValueError: at once if the numbers of files differ, and at the end of the shorter
+    file if one file of a pair has more lines than the other.
     """
     if len(source_paths) != len(target_paths):
         sources, targets = (", ".join(map(str, paths)) or "none" for paths in (source_paths, target_paths))
@@ -64,7 +64,7 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
 def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
     """Yields (source, target) from a file of lines "source TAB target".
 
-    Raises ValueError if a line is not two texts with a TAB between, and all that `read_lines` raises.
+    Raises ValueError if a line is not two texts with a TAB between them, and as `read_lines`.
     """
     for number, line in enumerate(read_lines(path), start=1):
         source, tab, target = line.partition("\t")
@@ -76,7 +76,7 @@ def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
 
 
 def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines") -> None:
-    """Raises ValueError with `advice` unless files have equally many lines, and some. `counts`: name -> lines."""
+    """Raises ValueError with `advice` unless all files have the same number of lines, above 0. `counts`: by name."""
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
         raise ValueError(f"Files must have equally many {unit}, and not be empty. Received: {received}. {advice}")
@@ -86,8 +86,8 @@ def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Writes lines to a file atomically, each followed by "\\n", and creates missing folders.
 
     A file whose name ends in `.gz` is compressed. Links and devices are written as by `atomic_file`. Raises OSError if
-    `path` is a folder or cannot be written. A line that contains a line break, which would shift all lines after it,
-    raises a ValueError; no file is written then.
+    `path` is a folder or cannot be written, and ValueError, without writing the file, if a line contains a line break,
+    which would shift all lines after it.
     """
     path = Path(path)
     check_writable(path)
@@ -105,14 +105,14 @@ def compressed(file: BinaryIO, path: Path) -> contextlib.AbstractContextManager[
     """The open file, or if the name of `path` ends in `.gz` a file that compresses into it."""
     if path.suffix != ".gz":
         return contextlib.nullcontext(file)
-    # without name and time inside, so that equal lines make equal files
+    # without name and time, so that equal lines give equal files
     return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
 
 
 def _lines(path: Path) -> Iterator[str]:
     for number, line in enumerate(_byte_lines(path), start=1):
         try:
-            text = line.decode("utf-8" if number > 1 else "utf-8-sig")  # which leaves out a byte order mark
+            text = line.decode("utf-8" if number > 1 else "utf-8-sig")  # the latter skips a byte order mark
         except UnicodeDecodeError as error:
             if number == 1 and line.startswith(GZIP_MAGIC):
                 advice = "Let its name end in .gz."
@@ -127,7 +127,7 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def shown(path: str | Path) -> str:
-    """What messages call a file to read."""
+    """The name of an input file in messages."""
     return "standard input" if Path(path) == STANDARD_INPUT else str(path)
 
 

@@ -1,7 +1,7 @@
 """BLEU, chrF and TER of whole test sets, and whether two systems differ significantly in them.
 
-All are sacrebleu's, with the settings of its command line: chrF of character 6-grams with beta 2 and without words, TER
-as TERCOM computes it, without regard to case. Of chrF and BLEU more is better, of TER less.
+All are sacrebleu's, with the settings of its command line: chrF with character 6-grams, beta 2 and no word n-grams; TER
+as TERCOM computes it, ignoring case. Higher is better for BLEU and chrF, lower for TER.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, cast
 
 from sacrebleu.metrics.base import Metric, Score
+from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
-from t2tlite.metrics.bleu import bleu_metric, check_lines
-
 METRICS = ("bleu", "chrf", "ter")
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
@@ -47,8 +47,11 @@ def corpus_scores(
 ) -> list[CorpusScore]:
     """sacrebleu's scores of plain, detokenised text against one reference, a score for each of `metrics`.
 
-    `metrics` are of METRICS. `tokenize` is BLEU's, as `corpus_bleu` takes it; `lowercase` lets BLEU and chrF disregard
-    case, as TER always does. Raises ValueError for another metric, and as `corpus_bleu`.
+    Translations and references are one sentence per line, in the same order. `metrics` are of METRICS. `tokenize` is
+    how BLEU splits text: "13a", the standard; "intl", which also splits at Unicode punctuation and symbols, as
+    tensor2tensor's t2t-bleu does; "zh"; "char"; or "none" for tokenised text. With `lowercase`, BLEU and chrF ignore
+    case, as TER always does. Raises ValueError for another metric or `tokenize`, if there are no translations, or not
+    as many as references.
     """
     check_lines(translations, references)
     found = []
@@ -58,15 +61,28 @@ def corpus_scores(
     return found
 
 
+def check_lines(translations: Sequence[str], references: Sequence[str]) -> None:
+    """Raises ValueError if there are no translations, or not as many as references."""
+    if len(translations) != len(references):
+        raise ValueError(
+            f"Each translation needs one reference. Received: {len(translations)} translations and "
+            f"{len(references)} references. Give both in the same order, one per line."
+        )
+    if not translations:
+        raise ValueError(
+            "A score needs at least one translation. Received: none. Give translations and their references."
+        )
+
+
 class Difference(NamedTuple):
-    """Baseline and system by one metric."""
+    """The scores of a baseline and a system by one metric, and the significance of their difference."""
 
     metric: str  # BLEU, chrF2 or TER
     baseline: float
     baseline_interval: tuple[float, float]  # mean over the resamples, half of the 95% confidence interval
     system: float
     system_interval: tuple[float, float]
-    p: float  # of a difference at least as large, up or down, if the two were equally good
+    p: float  # probability of a difference at least as large, up or down, if the two were equally good
     signature: str
 
     @property
@@ -87,8 +103,7 @@ def paired_bootstrap(
     """Paired bootstrap resampling (Koehn, 2004): do two systems differ by more than the choice of sentences explains?
 
     1,000 test sets are drawn from the sentences, with replacement, and both systems are scored on each. The other
-    arguments are those of `corpus_scores`. Raises ValueError as it does, for a seed below 0, and if there are not as
-    many sentences of both systems.
+    arguments are those of `corpus_scores`. Raises ValueError as it does, and for a seed below 0.
     """
     for translations in (baseline, system):
         check_lines(translations, references)
@@ -112,8 +127,10 @@ def paired_bootstrap(
 
 
 def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
+    if tokenize not in TOKENIZERS:
+        raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
     made = {
-        "bleu": lambda: bleu_metric(tokenize, lowercase),
+        "bleu": lambda: BLEU(tokenize=tokenize, lowercase=lowercase),
         "chrf": lambda: CHRF(lowercase=lowercase),
         "ter": TER,
     }
@@ -125,7 +142,7 @@ def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metri
 
 @contextlib.contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Lets sacrebleu draw with this seed."""
+    """Makes sacrebleu use this seed."""
     before = os.environ.get(_SEED_VARIABLE)
     os.environ[_SEED_VARIABLE] = str(seed)
     try:

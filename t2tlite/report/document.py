@@ -1,7 +1,7 @@
 """A document of tables, listings and drawings in Markdown, and the HTML page made from it.
 
-A document is a sequence of blocks. The functions below return blocks of Markdown as GitHub reads it; drawings are HTML
-and on the page only. Text is plain everywhere: whatever Markdown or HTML would read as mark-up is escaped.
+A document is a sequence of blocks. The functions below return blocks of GitHub-flavoured Markdown; drawings are HTML
+and appear on the page only. Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "
 
 
 def folded(summary: str, block: str) -> str:
-    """A block that is long and seldom needed: opened by a click."""
+    """A long block, which a click opens."""
     return f"<details><summary>{html.escape(summary)}</summary>\n\n{block}\n\n</details>"
 
 
@@ -78,7 +78,7 @@ def to_markdown(blocks: Sequence[str]) -> str:
 
 
 def to_html(title: str, blocks: Sequence[str]) -> str:
-    """The document as one HTML file, which needs no other file, no script and no network, and may not use any."""
+    """The document as one HTML file, which needs no other file, script or network, and is not allowed any."""
     body = MarkdownIt("commonmark").enable("table").render("\n\n".join(blocks))
     page = importlib.resources.files("t2tlite.report").joinpath("page.html").read_text(encoding="utf-8")
     return string.Template(page).substitute(title=html.escape(title), body=body)

@@ -19,19 +19,19 @@ RECORD_OVERHEAD = (
 
 @dataclasses.dataclass
 class History:
-    """What the event files of a run say."""
+    """The content of a run's event files."""
 
     metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)  # "dev/loss" -> step -> value
-    seconds: float = 0.0  # that training took, evaluation included, pauses between two starts left out
-    complaints: list[str] = dataclasses.field(default_factory=list)  # what could not be read, a sentence each
+    seconds: float = 0.0  # of training and evaluation, without the pauses between starts
+    complaints: list[str] = dataclasses.field(default_factory=list)  # a sentence for each thing that cannot be read
 
 
 def read_history(folder: Path) -> History:
-    """Reads the event files in a run directory, one for each time that training was started.
+    """Reads the event files in a run directory, one for each start of training.
 
-    Training that was killed resumes from its last checkpoint, a few steps back: a later file replaces what earlier
-    files say of the steps after that checkpoint, and of the checkpoint's own evaluation if it was repeated. A damaged
-    file counts up to the damage, with a complaint.
+    Training that was killed resumes from its last checkpoint, a few steps back: a later file replaces the values of
+    earlier files after that checkpoint, and those of the checkpoint's own evaluation if it was repeated. A damaged file
+    is read up to the damage, with a complaint.
     """
     history = History()
     for path in sorted(folder.glob("events.out.tfevents.*")):  # their names begin with the time
@@ -54,7 +54,7 @@ def _read_file(path: Path, complaints: list[str]) -> tuple[dict[str, dict[int, f
     times: list[float] = []
     size, read = path.stat().st_size, 0
     try:
-        for record in RawEventFileLoader(str(path)).Load():  # ends without an error at a wrong length or checksum
+        for record in RawEventFileLoader(str(path)).Load():  # stops without an error at a wrong length or checksum
             read += len(record) + RECORD_OVERHEAD
             event = Event.FromString(record)
             if event.step < 0 or not 0 <= event.wall_time < LATEST:

@@ -12,7 +12,7 @@ import numpy as np
 
 INK = "#010101"  # stands for the colour of the page's text
 COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the dark page
-MOST_POINTS = 200  # a longer line is drawn through the means of as many stretches
+MOST_POINTS = 200  # a longer line is drawn through the means of this many segments
 LARGEST = 1e100  # matplotlib cannot draw values near the largest float
 MOST_DOTS = 60  # a longer line has no dots
 STYLE = {
@@ -34,8 +34,8 @@ STYLE = {
 def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
     """Draws one line, or two, over training steps: `series`, name -> step -> value, which are in `unit`.
 
-    A line of few points shows them as dots; one of many is smoothed by means of equal stretches. Values that are not
-    finite, or that no training has, are left out, and on a logarithmic scale (`log`) those that are not above 0.
+    A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are not
+    finite or above LARGEST are left out, and on a logarithmic scale (`log`) those that are not above 0.
 
     Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw. Raises
     ImportError if matplotlib is not installed.
@@ -73,7 +73,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
 
 
 def _embeddable(svg: str, label: str) -> str:
-    """A drawing of matplotlib's as an element of a page that may hold several: in its colours and font, without ids."""
+    """A matplotlib drawing as an element of a page with other drawings: in the page's colours and font, without ids."""
     svg = svg.partition("<svg")[2]
     svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)  # would hold for the whole page
     svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
@@ -82,7 +82,7 @@ def _embeddable(svg: str, label: str) -> str:
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
-    """What to draw of a line, [points, (step, value)]: few enough, in the order of the steps."""
+    """The points to draw of a line, [points, (step, value)]: at most MOST_POINTS, in the order of the steps."""
     found = [(step, value) for step, value in sorted(values.items()) if abs(value) < LARGEST and (value > 0 or not log)]
     stretches = np.array_split(np.array(found).reshape(-1, 2), max(1, min(len(found), MOST_POINTS)))
     return np.array([stretch.mean(axis=0) for stretch in stretches if len(stretch)])

@@ -1,8 +1,8 @@
-"""A report of a run: what was trained, on what data, how it went and with which scores, as one HTML page and Markdown.
+"""A report of a run, as one HTML page and Markdown: the model, its data, training and scores.
 
     RunFolder, events.py -> sections (this file, samples.py) -> document.py
 
-Whatever part of a run is missing or damaged, the report is made of the rest and says what is missing.
+If parts of a run are missing or damaged, the report shows the rest and says what is missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from t2tlite.tasks.task import signature_lines
 
 T = TypeVar("T")
 
-SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others where they are not the default
+SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if they differ from the default
 CURVE_ROWS = 12  # of the table of values
 NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
 
@@ -66,8 +66,8 @@ class Missing(list[str]):
 def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
     """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
 
-    The run's data is in `data_dir`, by default where it was in training; `base` is the hparam set that the run's flags
-    name, or None if it is not known. Raises OSError if the files cannot be written.
+    The run's data is in `data_dir`, by default where it was during training; `base` is the hparam set named in the
+    run's flags, or None if it is not known. Raises OSError if the files cannot be written.
     """
     missing = Missing()
     manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
@@ -206,7 +206,7 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
 
 
 def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """A table of the metrics on dev of a run that was evaluated once, which would be lone dots in charts."""
+    """A table of the dev metrics if the run was evaluated only once, which charts would show as single dots."""
     on_dev = {name.removeprefix("dev/"): values for name, values in metrics.items() if name.startswith("dev/")}
     steps = sorted({step for values in on_dev.values() for step in values})
     if len(steps) != 1:
@@ -216,7 +216,7 @@ def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
 
 
 def _at(values: Mapping[int, float], step: int) -> str:
-    """The value at a step, or the last before it: some metrics are recorded only every few seconds."""
+    """The value at a step, or the last one before it: some metrics are recorded only every few seconds."""
     for value in [value for at, value in values.items() if at <= step][-1:]:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
     return ""

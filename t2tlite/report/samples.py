@@ -1,4 +1,4 @@
-"""Samples of what a run made of a split, beside their sources and references; trees are drawn."""
+"""Samples of a run's outputs for a split, beside their sources and references; trees are drawn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sample_blocks(
 ) -> list[str]:
     """Some outputs, evenly spread over a split, as blocks of a document.
 
-    `outputs` has the best for each sentence, `references` the targets as the token store has them; sources and
+    `outputs` has the best output of each sentence, `references` the targets as stored in the token store; sources and
     references are empty if they are not known.
     """
     if task.outputs == "trees":
@@ -35,7 +35,7 @@ def sample_blocks(
 
 
 def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]:
-    """A sentence with its trees side by side; `texts` has them in brackets by their captions."""
+    """A sentence with its trees side by side; `texts` has the bracketed trees by caption."""
     trees, note = {}, ""
     for name, text in texts.items():
         try:

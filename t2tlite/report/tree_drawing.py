@@ -89,7 +89,7 @@ def _place(tree: Tree) -> list[_Node]:
 
 
 def text_width(text: str) -> float:
-    """About how many pixels a text takes in a sans-serif font: rather too many than too few."""
+    """The approximate width of a text in a sans-serif font, in pixels, rounded up rather than down."""
     ems = 0.0
     for c in text:
         usual = 1.0 if unicodedata.east_asian_width(c) in "WF" else 0.72 if c.isupper() else 0.6

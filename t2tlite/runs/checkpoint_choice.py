@@ -1,4 +1,4 @@
-"""Which checkpoint of a run to use: what commands say of the newest, the best and the averaged one."""
+"""Which checkpoint of a run to use: what commands report on the newest, the best and the averaged one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}  # of metrics of decoded 
 def after_training(run: RunFolder, stops_early: bool) -> list[str]:
     """Lines on the newest and the best checkpoint of a run, their metrics on dev, and how to choose one of them.
 
-    `stops_early` says whether training was asked to stop early. Empty if there is no best checkpoint.
+    `stops_early`: whether early stopping is on. Empty if there is no best checkpoint.
     """
     best, checkpoints = run.best(), run.checkpoints()
     if best is None or not checkpoints:
@@ -36,10 +36,10 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
 
 
 def remarks(run: RunFolder, checkpoint: str) -> list[str]:
-    """What a user should know of a checkpoint that is about to be used, a line each.
+    """Remarks on a checkpoint that is about to be used, one line each.
 
-    Namely if it is not the newest, if the best is another, or if it is of training that was undone: later than the
-    newest, because newer checkpoints were deleted to train again from an earlier one.
+    They say whether it is not the newest, another is the best, or it comes from training that was undone: it is later
+    than the newest, because newer checkpoints were deleted to train again from an earlier one.
     """
     newest, best = (step_of((list_checkpoints(folder) or [""])[-1]) for folder in (run.path, run.best_folder))
     if checkpoint in run.checkpoints()[-1:]:

@@ -1,9 +1,9 @@
-"""Decodes with a run by CTranslate2: its model is converted once and kept in the run directory.
+"""Loads a run for decoding with CTranslate2: the model is converted once and kept in the run directory.
 
-RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made of
+RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made from
 
-A directory that was made of another checkpoint, or by another version of t2tlite, is made anew. TensorFlow is imported
-to read the checkpoint, and not if the directory is up to date.
+A directory made from another checkpoint, or by another version of t2tlite, is replaced. TensorFlow is imported only to
+read the checkpoint, not if the directory is up to date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from t2tlite.files.records import read_record, write_record
 from t2tlite.quiet import quiet_stderr
 from t2tlite.runs.run_facts import model_facts
 from t2tlite.runs.run_folder import RunFolder
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.types import Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -35,7 +35,7 @@ STAMP = "t2tlite.json"
 
 @dataclasses.dataclass(frozen=True)
 class Stamp:
-    """What a model directory was made of."""
+    """What a model directory was made from."""
 
     t2tlite: str  # the version that made it
     checkpoint: str  # its `checkpoint_identity`
@@ -47,9 +47,9 @@ def load_converted(
     quantization: str | None = None,
     report: Callable[[str], object] = lambda sentence: None,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode with CTranslate2; float32 unless there is a quantization.
+    """The trained model in a run directory, ready to decode with CTranslate2, by default in float32.
 
-    Its `model` is that of TensorFlow, which is loaded when something other than decoding or scoring asks for it.
+    Its `model` is the TensorFlow model, which is loaded only if something other than decoding or scoring needs it.
     `report` is called with a sentence before the model is converted. Raises as `load.load`; ValueError if CTranslate2
     is not installed, cannot compute the model, or there is no such quantization; OSError if the run cannot be written.
     """
@@ -60,7 +60,8 @@ def load_converted(
     check_expressible(hparams)
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
     encoders = folder.encoders()
-    model = _ModelOnDemand(hparams, encoders, folder.path, checkpoint)
+    parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
+    model = _ModelOnDemand(hparams.max_positions, parameters, folder.path, checkpoint)
     stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
     path = folder.ctranslate2_folder / quantization
     open_engine = functools.partial(CTranslate2Engine, path, encoders, hparams.max_positions, quantization)
@@ -71,12 +72,12 @@ def load_converted(
             with only_process(folder.ctranslate2_folder, "convert a run's model", wait=True):
                 if _stamp_of(path) != stamp:
                     report(f"Converting {checkpoint} for CTranslate2 ({quantization}), once: it is kept in {path}.")
-                    _convert(hparams, encoders, checkpoint, path, stamp)
+                    _convert(hparams, encoders, parameters, checkpoint, path, stamp)
                 engine = open_engine()
         except OSError as error:
             raise OSError(
-                f"{path} must be a folder that can be written, in which the converted model is kept. Received: "
-                f"{error}. Make it writable, or decode with the engine tensorflow."
+                f"The converted model is kept in {path}, which must be writable. Received: {error}. Make it writable, "
+                "or decode with the engine tensorflow."
             ) from error
     facts = model_facts(folder, checkpoint)
     return Translator(cast(Seq2SeqModel, model), encoders, manifest, checkpoint=checkpoint, engine=engine, facts=facts)
@@ -90,11 +91,13 @@ def _stamp_of(path: Path) -> Stamp | None:
         return None
 
 
-def _convert(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str, path: Path, stamp: Stamp) -> None:
+def _convert(
+    hparams: HParams, encoders: Sequence[TextEncoder], parameters: int, checkpoint: str, path: Path, stamp: Stamp
+) -> None:
     """Makes or replaces a model directory, which nothing else is writing."""
     with quiet_stderr():
         from t2tlite.training.checkpoints import read_weights
-    weights = read_weights(checkpoint, sum(parameter_counts(hparams, *_sizes(encoders)).values()))
+    weights = read_weights(checkpoint, parameters)
     unfinished = path.with_name(f".{path.name}.converting")
     try:
         shutil.rmtree(unfinished, ignore_errors=True)  # of a process that was killed
@@ -109,16 +112,12 @@ def _convert(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str,
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _sizes(encoders: Sequence[TextEncoder]) -> list[int]:
-    return [encoder.vocab_size for encoder in encoders]
-
-
 class _ModelOnDemand:
-    """A run's Keras model, loaded when it is first needed; its limits and its size are known before."""
+    """A run's Keras model, loaded when it is first needed; its limits and size are known before."""
 
-    def __init__(self, hparams: HParams, encoders: Sequence[TextEncoder], run: Path, checkpoint: str) -> None:
-        self.max_positions = hparams.max_positions
-        self._parameters = sum(parameter_counts(hparams, *_sizes(encoders)).values())
+    def __init__(self, max_positions: int | None, parameters: int, run: Path, checkpoint: str) -> None:
+        self.max_positions = max_positions
+        self._parameters = parameters
         self._load = run, checkpoint
 
     def count_params(self) -> int:
@@ -128,7 +127,7 @@ class _ModelOnDemand:
         return self._model(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what Python asks of any object
+        if name.startswith("__"):  # looked up by Python on any object
             raise AttributeError(name)
         return getattr(self._model, name)
 

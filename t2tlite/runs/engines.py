@@ -1,4 +1,4 @@
-"""Loads a run with the engine that shall compute: TensorFlow, or CTranslate2. Imports the one that is asked for."""
+"""Loads a run with an engine, TensorFlow or CTranslate2, and imports only that one."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def load_with_engine(
     quantization: str | None = None,
     report: Callable[[str], object] = lambda sentence: None,
 ) -> Translator:
-    """The trained model in a run directory, ready to decode with an engine; the rest as `load.load`.
+    """The trained model in a run directory, ready to decode with an engine; other arguments as in `load.load`.
 
-    `quantization` is how CTranslate2 stores the weights, by default float32. `report` is called with what a user should
-    know. Raises as `load.load` or `ctranslate2_run.load_converted`, and ValueError if there is no such engine.
+    `quantization` is how CTranslate2 stores the weights, by default float32. `report` is called with messages for the
+    user. Raises as `load.load` or `ctranslate2_run.load_converted`, and ValueError if there is no such engine.
     """
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}.")

@@ -78,7 +78,7 @@ class LineFormat:
         options: DecodeHParams,
         scores: Sequence[float],
     ) -> Iterator[str]:
-        """What is written for scored pairs; `scores` are those of `Translator.score`.
+        """What is written for scored pairs; `scores` come from `Translator.score`.
 
         Under DecodeRules.score_per_token, JSON has these instead of log-probabilities.
         """

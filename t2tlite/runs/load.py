@@ -14,7 +14,7 @@ from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.runs.run_facts import model_facts
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training.checkpoints import average_checkpoints, check_size, restore_weights
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
@@ -39,8 +39,8 @@ def average_run(
 ) -> tuple[str, list[str]]:
     """Averages checkpoints of a run into RUN/averaged, and returns the new one's path and those averaged.
 
-    These are the newest `count`, or as many as there are, of those from `from_step` to `to_step`; all of these if
-    `count` is None. Raises ValueError if there are none, or another process is averaging them.
+    The newest `count` (or fewer, if there are not as many) of the checkpoints from `from_step` to `to_step` are
+    averaged; all if `count` is None. Raises ValueError if there are none, or another process is averaging them.
     """
     folder = RunFolder(run)
     hparams, paths = folder.hparams(), folder.checkpoints()
@@ -63,14 +63,14 @@ def average_run(
 
 
 def _build(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str) -> Transformer:
-    """The model to restore a checkpoint into; ValueError if its weights cannot be these."""
+    """The model to restore a checkpoint into; ValueError if the checkpoint cannot have its weights."""
     sizes = [encoder.vocab_size for encoder in encoders]
-    check_size(checkpoint, sum(parameter_counts(hparams, *sizes).values()))
+    check_size(checkpoint, count_parameters(hparams, sizes))
     return build_transformer(hparams, *sizes)
 
 
 def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
-    """The data that a run was trained on, in `data_dir`, by default where it was in training.
+    """The data that a run was trained on, in `data_dir`, by default where it was during training.
 
     Raises FileNotFoundError if it is not there, and ValueError if it has another vocabulary.
     """
@@ -85,7 +85,7 @@ def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:
     try:
         dataset = open_dataset(data_dir or Path(manifest.data_dir), name)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"{error} Or say with --data_dir where the data of this run is now.") from error
+        raise FileNotFoundError(f"{error} Or give --data_dir, where the data of this run is now.") from error
     if dataset.manifest.vocabulary_sha256 != manifest.vocabulary_sha256:
         raise ValueError(f"The data in {dataset.folder} has another vocabulary than the run in {folder}.")
     return dataset

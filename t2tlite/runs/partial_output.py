@@ -62,7 +62,7 @@ class DirectOutput:
         self._opened.close()
 
     def restart(self, reason: str) -> None:
-        """Nothing: there is never another input than before."""
+        """Does nothing: there is no earlier output to discard."""
 
     def write(self, lines: Sequence[str], count: int, sha256: str, counts: Mapping[str, int], seconds: float) -> None:
         """Writes the output of a window, after which `count` lines of the input are done."""

@@ -1,4 +1,4 @@
-"""What a run records of its checkpoints, for `repr` of a loaded model."""
+"""What a run records about its checkpoints, for `repr` of a loaded model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from t2tlite.runs.run_folder import RunFolder
 
 
 def model_facts(folder: RunFolder, checkpoint: str) -> ModelFacts:
-    """What the run's records say of a checkpoint. Damaged evaluations count as none here; training reports them."""
+    """The facts about a checkpoint. Damaged evaluations are ignored here; training reports them."""
     evaluations = []
     if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():  # an average was not evaluated
         with contextlib.suppress(ValueError):

@@ -3,23 +3,23 @@
 RUN/hparams.json       the model and its training
 RUN/manifest.json      the manifest of the data, the direction, and where the data was
 RUN/vocab.*            the vocabulary, or source's and target's
-RUN/flags.txt          the command line that trained it last, a file for --flagfile
-RUN/environment.json   the versions and the device that trained it last
-RUN/training.json      seed, data, replicas and global batch that it is trained with
+RUN/flags.txt          the last command line that trained it, a file for --flagfile
+RUN/environment.json   the versions and the device that last trained it
+RUN/training.json      seed, data, replicas and global batch of its training
 RUN/evaluations.json   the metrics of each evaluation on dev during training
 RUN/cost.json          time and floating-point operations of training so far
 RUN/model.ckpt-N.*     checkpoints: the newest of the run
-RUN/best/              the best checkpoint by dev, and its metrics in best.json
-RUN/averaged/          what t2t-avg-checkpoints made
+RUN/best/              the best checkpoint on dev, and its metrics in best.json
+RUN/averaged/          the output of t2t-avg-checkpoints
 RUN/decodes/           outputs of splits, NAME.txt, line by line with their sources, NAME.src, and references, NAME.ref
-                       (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and where it is not the
+                       (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and if they are not the
                        default the checkpoint's folder, options and engine:
                        test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8;
                        NAME.txt.part and NAME.txt.part.json while it is decoded (partial_output.py)
-RUN/attention/         what t2t-attention made
-RUN/ctranslate2/       the model as CTranslate2 reads it, in a folder for each quantization
-RUN/report.*           what t2t-report made
-RUN/result.json        of a row of Table 3: its result
+RUN/attention/         the output of t2t-attention
+RUN/ctranslate2/       the model in CTranslate2's format, in a folder for each quantization
+RUN/report.*           the output of t2t-report
+RUN/result.json        the result of a row of Table 3
 RUN/events.*           TensorBoard
 """
 
@@ -47,7 +47,7 @@ COPY_AGAIN = "Copy it again from where the run was trained."
 
 @dataclasses.dataclass(frozen=True)
 class Environment:
-    """What a run was trained with."""
+    """The software and hardware that trained a run."""
 
     t2tlite: str
     tensorflow: str
@@ -60,14 +60,14 @@ class Environment:
 
 @dataclasses.dataclass(frozen=True)
 class RunCost:
-    """What training up to a checkpoint has cost."""
+    """The cost of training up to a checkpoint."""
 
     step: Count  # the checkpoint's
-    steps: Count  # optimizer steps counted: `step`, unless the run was begun by a version that did not count
+    steps: Count  # optimizer steps counted: `step`, unless a version that did not count began the run
     seconds: Amount  # spent in the training loop, compilation and saving included, evaluation left out
     device_seconds: Amount  # the same, times the number of devices
     tokens: Count  # source and target tokens trained on, padding left out
-    flops: Amount  # floating-point operations: tokens times the cost of one by formula (training/cost.py)
+    flops: Amount  # floating-point operations: tokens times the cost of a token by formula (training/cost.py)
 
 
 NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, flops=0.0)
@@ -75,14 +75,14 @@ NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, fl
 
 @dataclasses.dataclass(frozen=True)
 class CostFile(RunCost):
-    """cost.json: what the newest checkpoint cost, and what the older ones did that are still there."""
+    """cost.json: the cost of the newest checkpoint, and of the older ones that still exist."""
 
     earlier: tuple[RunCost, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class TrainedWith:
-    """What training a run depends on in addition to its hparams."""
+    """What a run's training depends on in addition to its hparams."""
 
     random_seed: int
     data_sha256: str  # of the training and dev pairs
@@ -96,7 +96,7 @@ class DevEvaluation:
     """The result of an evaluation on dev during training."""
 
     step: Count
-    metrics: dict[str, Amount]  # loss, perplexity, accuracy, and bleu and chrf2 or f1 where dev was decoded
+    metrics: dict[str, Amount]  # loss, perplexity, accuracy; also bleu and chrf2, or f1, if dev was decoded
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,18 +114,18 @@ class DecodeRecord:
     step: Count
     checkpoint: str
     sentences: Count
-    scores: dict[str, int | float]  # percent, or where a whole number a count
+    scores: dict[str, int | float]  # percent, or counts, which are whole numbers
     signature: str  # how the first of them was computed
     decode_hparams: dict[str, bool | int | float | str]
     seconds: Amount
     engine: str = "tensorflow"
-    quantization: str = ""  # of the weights, where the engine is ctranslate2
-    name: str = ""  # of the record's files, without ending; when read, the file's
-    signatures: dict[str, str] = dataclasses.field(default_factory=dict)  # by score; none in older records
+    quantization: str = ""  # of the weights, if the engine is ctranslate2
+    name: str = ""  # of the record's files, without ending; taken from the file name when read
+    signatures: dict[str, str] = dataclasses.field(default_factory=dict)  # by score; empty in older records
 
 
 class RunFolder:
-    """A run directory. What reads a file of it raises a ValueError if the file is damaged."""
+    """A run directory. Methods that read a file raise a ValueError if the file is damaged."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path = Path(path).expanduser()
@@ -148,7 +148,7 @@ class RunFolder:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
-            hint = f" {above} is one; --checkpoint_path={self} goes with it." if above.exists() else ""
+            hint = f" {above} is one; use it with --checkpoint_path={self}." if above.exists() else ""
             raise FileNotFoundError(
                 f"--output_dir must be the folder of a run that t2t-trainer made. Received: {self}, which has no "
                 f"{self._hparams.name}.{hint}"
@@ -173,7 +173,7 @@ class RunFolder:
         return open_encoders(self.path, *self.manifest().vocabularies, advice=COPY_AGAIN)
 
     def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
-        """Writes everything that decoding needs but a checkpoint.
+        """Writes everything that decoding needs except a checkpoint.
 
         `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises ValueError as
         `check_path`, and OSError if a file cannot be written.
@@ -188,10 +188,10 @@ class RunFolder:
         write_text(self._hparams, hparams.to_json())
 
     def check_path(self) -> None:
-        """Raises ValueError where the path is a file, or a folder that holds the data of a problem."""
+        """Raises ValueError if the path is a file, or a folder that holds the data of a problem."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
-        if not self.exists() and holds_data(self.path):  # whose manifest that of the run would replace
+        if not self.exists() and holds_data(self.path):  # the run's manifest would replace that of the data
             advice = "Use another."
             raise ValueError(f"--output_dir must be a folder of its own. Received: {self}, which holds data. {advice}")
 
@@ -234,7 +234,7 @@ class RunFolder:
         write_record(self.path / "evaluations.json", EvaluationsFile(tuple(evaluations)))
 
     def evaluations(self) -> list[DevEvaluation]:
-        """The recorded evaluations on dev, oldest first; of a run of an older version, the best alone."""
+        """The recorded evaluations on dev, oldest first; for a run of an older version, only the best."""
         advice = "Delete it; the best alone is then known."
         if found := self._optional("evaluations.json", EvaluationsFile, advice):
             return list(found.evaluations)
@@ -242,12 +242,12 @@ class RunFolder:
         return [best] if best else []
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
-        """Records what training has cost, by checkpoint, oldest first."""
+        """Records the cost of training at each checkpoint, oldest first."""
         *earlier, newest = costs
         write_record(self.path / "cost.json", CostFile(**dataclasses.asdict(newest), earlier=tuple(earlier)))
 
     def costs(self) -> list[RunCost]:
-        """What training has cost, by checkpoint, oldest first; empty if nothing was counted."""
+        """The cost of training at each checkpoint, oldest first; empty if nothing was counted."""
         found = self._optional("cost.json", CostFile, "Delete it to count from here on.")
         if found is None:
             return []
@@ -261,7 +261,7 @@ class RunFolder:
         return list_checkpoints(self.path)
 
     def best(self) -> DevEvaluation | None:
-        """The evaluation of the best checkpoint by dev; None if there is none yet."""
+        """The evaluation of the best checkpoint on dev; None if there is none yet."""
         found = self._optional("best/best.json", dict[str, Amount], "Delete the folder best.")
         return None if found is None else DevEvaluation(int(found.pop("step", 0)), found)
 
@@ -269,37 +269,37 @@ class RunFolder:
         """Records the metrics of the best checkpoint."""
         write_record(self.best_folder / "best.json", {"step": best.step, **best.metrics})
 
-    # what was made of it
+    # its outputs
 
     def write_decode_record(self, record: DecodeRecord) -> None:
         """Records how a split was decoded."""
         write_record(self.decode_record_file(record.name), record)
 
     def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:
-        """The name of the record of a decoding with a checkpoint, and with those options that are not the default."""
+        """The name of the record of a decoding with a checkpoint and the given non-default options."""
         folder = Path(checkpoint).parent
         where = "" if folder.resolve() == self.path.resolve() else folder.name
         changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
         return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
 
     def decode_record_file(self, name: str) -> Path:
-        """Where the record of that name is."""
+        """The path of the record of that name."""
         return self.path / "decodes" / f"{name}.json"
 
     def decoded_text(self, name: str) -> Path:
-        """Where the outputs are of the decoding whose record has that name."""
+        """The path of the outputs of that decoding."""
         return self.path / "decodes" / f"{name}.txt"
 
     def decoded_sources(self, name: str) -> Path:
-        """Where the sources are of that decoding."""
+        """The path of the sources of that decoding."""
         return self.path / "decodes" / f"{name}.src"
 
     def decoded_references(self, name: str, ending: str) -> Path:
-        """Where the references are of that decoding; the task names their ending."""
+        """The path of the references of that decoding; the task defines their ending."""
         return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
-        """The recorded decodings, newest first, and a sentence about each record that cannot be read."""
+        """The recorded decodings, newest first, and an error message for each record that cannot be read."""
         found, complaints = [], []
         paths = (self.path / "decodes").glob("*.json")
         for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
@@ -313,8 +313,8 @@ class RunFolder:
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
 
-        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or does not have as many outputs as
-        sentences were decoded.
+        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or its number of outputs differs from
+        the recorded number of sentences.
         """
         path = self.decoded_text(record.name)
         lines = list(read_lines(path))

@@ -1,4 +1,4 @@
-"""Training makes a run directory, or resumes the run in one; `run_folder.py` says what is in it."""
+"""Trains a model in a new run directory, or resumes the run in one; `run_folder.py` describes its files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.translator import Origin, Translator
+from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
@@ -25,7 +26,7 @@ from t2tlite.runs.decode import spread
 from t2tlite.runs.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
-from t2tlite.training.cost import parameter_counts, training_flops
+from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
@@ -39,10 +40,10 @@ SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 
 @dataclasses.dataclass(frozen=True)
 class RunOptions:
-    """What a run does in addition to training."""
+    """Options of a run besides the hparams and the loop's settings."""
 
     eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (a parser's by F1)
-    warm_start_from: str | None = None  # a run or a checkpoint whose weights a new run starts from; None: random ones
+    warm_start_from: str | None = None  # run or checkpoint whose weights a new run starts from; None: random weights
     command: Sequence[str] = ()  # the command line, recorded in flags.txt
 
 
@@ -79,7 +80,7 @@ def _prepare(
     strategy: tf.distribute.Strategy,
     options: RunOptions,
 ) -> tuple[TrainingJob, Hooks]:
-    """Checks that the run can be trained so, and builds what the loop needs."""
+    """Checks that the run can be trained with these settings, and builds what the loop needs."""
     resumes = bool(folder.checkpoints())
     hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
     hparams = with_dtype_policy(hparams, strategy, folder.hparams() if resumes else None)
@@ -92,7 +93,7 @@ def _prepare(
         global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
         warm_start_from=warm_start,
     )
-    if resumes:  # otherwise nothing was learned, and all may change
+    if resumes:  # otherwise nothing has been learned yet, and everything may change
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
@@ -109,24 +110,24 @@ def _prepare(
     sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
     flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
     if warm_start:
-        check_size(warm_start, sum(parameter_counts(hparams, *sizes).values()))
-    available = device_memory(strategy)  # before the model takes its part
+        check_size(warm_start, count_parameters(hparams, sizes))
+    available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = build_transformer(hparams, *sizes)
     train_store, dev_store = dataset.store("train"), dataset.store("dev")
     job = TrainingJob(
         strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
     )
-    scorer = Translator(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
-    sampler = Translator(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    scorer = TextDecoder(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+    sampler = TextDecoder(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
     return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
 
 
 def warm_start_hparams(path: str) -> HParams:
     """The hparams of the run to start from, with a learning rate that rises no higher than where that run stopped.
 
-    A new run warms up from step 0; to the peak of the old schedule it would undo what the weights have learned. `path`
-    is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or no run that it belongs to.
+    A new run warms up from step 0; rising to the peak of the old schedule would undo what the weights have learned.
+    `path` is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
     """
     hparams, step = run_of(path).hparams(), step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
@@ -137,7 +138,7 @@ def warm_start_hparams(path: str) -> HParams:
 
 
 def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig) -> dict[str, Any]:
-    """What all workers must have in common, by name."""
+    """The settings that all workers must share, by name."""
     return {
         "newest checkpoint": step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0,
         "t2tlite": t2tlite.__version__,
@@ -162,7 +163,7 @@ def _check_data(folder: RunFolder, dataset: Dataset) -> None:
 def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
     """The record of a run that resumes. Raises ValueError for another seed or other pairs; reports another batch."""
     old = folder.trained_with()
-    if old is None:  # of an older version: of its data the manifest is known
+    if old is None:  # of an older version: only its manifest identifies the data
         old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
     if new.random_seed != old.random_seed:
         raise ValueError(
@@ -183,7 +184,7 @@ def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
 
 
 def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
-    """Raises ValueError where a run cannot resume with these hparams, and reports those that differ."""
+    """Raises ValueError if a run cannot resume with these hparams, and reports those that differ."""
     if folder.manifest().imported_from is not None:
         raise ValueError(
             f"A run can be resumed only with the state of its optimizer. Received: {folder}, imported without one. Use "
@@ -198,17 +199,17 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
     if hparams.max_positions != before.max_positions and "pos" not in changes:
         fixed.append("max_length")
     if "mixed_float16" in changes.get("dtype_policy", ()):
-        fixed.append("dtype_policy")  # the optimizer keeps a loss scale with float16 alone
+        fixed.append("dtype_policy")  # the optimizer has a loss scale only with float16
     if fixed:
         raise ValueError(
             f"{folder} holds a run of another model: {listed}. A run's {', '.join(fixed)} cannot change. Use another "
-            "--output_dir, or the hparams of before."
+            "--output_dir, or the run's own hparams."
         )
     report(f"Changed hparams, from here on: {listed}.")
 
 
 def _warm_start(path: str, dataset: Dataset) -> str:
-    """The checkpoint to start from; reports where its run had another vocabulary."""
+    """The checkpoint to start from; reports if its run has another vocabulary."""
     run = run_of(path)
     if run.has_manifest() and run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
         report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
@@ -216,9 +217,9 @@ def _warm_start(path: str, dataset: Dataset) -> str:
 
 
 def _hooks(
-    scorer: Translator, sampler: Translator, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
+    scorer: TextDecoder, sampler: TextDecoder, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
 ) -> Hooks:
-    """What is done at an evaluation: decoding and scoring dev if asked, and decoding some sentences of it greedily."""
+    """The loop's hooks: `score` decodes and scores dev (with `with_score`), `samples` decodes some of it greedily."""
     store = dataset.store("dev")
     sources, references = store.source_text(), store.target_text()
     if with_score:
@@ -227,7 +228,7 @@ def _hooks(
     chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
 
     def score() -> Score:
-        """The chief decodes; all workers get its score, so that all stop early or none does."""
+        """The chief decodes; all workers receive its score, so that all stop early or none does."""
         own = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
         return Score(*json.loads(gather(strategy, json.dumps(own))[0]))
 
@@ -244,7 +245,7 @@ def _hooks(
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:
-    """What a run is trained with."""
+    """The software and hardware of this process."""
     cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
     return Environment(
         t2tlite=t2tlite.__version__,

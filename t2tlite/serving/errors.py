@@ -1,4 +1,4 @@
-"""What goes wrong with a request, as the client is told."""
+"""Errors of requests, as they are reported to the client."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ class ScoreRequest:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Score:
-    """What the model thinks of a pair."""
+    """The log-probability of a pair."""
 
     log_prob: float = _field("Log-probability (natural) of the target given its source.", -1.2)
 

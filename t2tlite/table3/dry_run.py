@@ -1,4 +1,4 @@
-"""What the rows of Table 3 would cost: by formula, at once; and by the time of a few steps of each."""
+"""The cost of the rows of Table 3: by formula, and from the time of a few steps of each row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from t2tlite.table3.table import markdown_table
 from t2tlite.training.progress import report
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
-PROBE_STEPS = 3  # timed, after as many that are not
+PROBE_STEPS = 3  # timed, after as many untimed steps
 
 
 def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int) -> str:
@@ -44,7 +44,7 @@ def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: i
 def timed_rows(
     rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[str]:
-    """Times a few steps of each row, and yields a table in Markdown piece by piece, as soon as each is known."""
+    """Times a few steps of each row, and yields a Markdown table piece by piece, each as soon as it is known."""
     started = time.monotonic()
     flops = [cost_of(row.apply(base), dataset).flops_per_step for row in rows]
     hours = 0.0
@@ -58,7 +58,7 @@ def timed_rows(
             own = seconds * hparams.train_steps / 3600
             hours += own
             cells = (row.name, f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{own:.2f}")
-        except tf.errors.ResourceExhaustedError:  # more memory than there is
+        except tf.errors.ResourceExhaustedError:  # not enough memory
             cells = (row.name, "too large", f"{hparams.train_steps:,}", "too large")
         forget_models()
         table = markdown_table(("row", "seconds per step", "steps", "hours"), [cells], labels=1)
@@ -70,7 +70,7 @@ def timed_rows(
 
 
 def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
-    """Median time of a training step on real batches, compilation left out: each batch is seen once before."""
+    """Median time of a training step on real batches, without compilation: each batch is run once before."""
     store = dataset.store("train")
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
     with strategy.scope():

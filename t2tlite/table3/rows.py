@@ -29,7 +29,7 @@ class Row:
     parameters: int | None = None  # millions; None where the table has a blank
 
     def apply(self, base: HParams) -> HParams:
-        """The row as a change of `base`; ValueError if a ratio gives no whole number or hparams do not go together."""
+        """The row as a change of `base`; ValueError if a ratio gives no whole number or hparams are incompatible."""
         try:
             return dataclasses.replace(base, **{name: self._value(name, base) for name in self.change})
         except ValueError as error:
@@ -37,11 +37,11 @@ class Row:
 
     @property
     def label(self) -> str:
-        """The group as the paper writes it, "(A)"; empty for base and big, which are in none."""
+        """The group as the paper writes it, "(A)"; empty for base and big, which are in no group."""
         return f"({self.group})" if self.group != self.name else ""
 
     def _value(self, name: str, base: HParams) -> Any:
-        """The value of a field. One that is 0 follows another field, and stays 0 if that one is scaled as well."""
+        """The value of a field. A value of 0, which means another field's, stays 0 if that field is scaled too."""
         factor, old = self.change[name], getattr(base, name)
         if not isinstance(factor, Fraction):
             return factor
@@ -56,12 +56,12 @@ class Row:
 
 
 def layers(factor: Fraction) -> dict[str, Fraction]:
-    """N, in the encoder and in the decoder."""
+    """A change of N, in the encoder and in the decoder."""
     return dict.fromkeys(("num_hidden_layers", "num_encoder_layers", "num_decoder_layers"), factor)
 
 
 def width(factor: Fraction) -> dict[str, Fraction]:
-    """d_model, and with it d_k and d_v: the number of heads stays."""
+    """A change of d_model, and with it d_k and d_v: the number of heads stays the same."""
     return dict.fromkeys(("hidden_size", "attention_key_channels", "attention_value_channels"), factor)
 
 

@@ -1,6 +1,6 @@
 """Table 3 of the paper as a sweep: train each row, measure it, and write the table so far.
 
-O/ROW               the run of a row; O/ROW.seed2 that of another seed
+O/ROW               the run of a row; O/ROW.seed2 with another seed
 O/ROW/result.json   its result, written when the row is finished
 O/table3.md, .json  the table, and table3.png its plot; written anew after each row (table.py)
 """
@@ -19,7 +19,7 @@ from tqdm import tqdm
 
 from t2tlite.config import HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.translator import MAX_SOURCE_TOKENS
+from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
 from t2tlite.runs.load import load
@@ -38,23 +38,23 @@ BEAM_SIZE = 4
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """What all rows of a sweep have in common."""
+    """The settings that all rows of a sweep share."""
 
     dataset: Dataset  # perplexity and BLEU are those of its dev split
-    base: HParams  # which each row changes
+    base: HParams  # changed by each row
     folder: Path  # of the runs and the table
     strategy: tf.distribute.Strategy  # the devices
-    config: LoopConfig  # of the training loop; train_steps and random_seed are each row's own
+    config: LoopConfig  # of the training loop; each row has its own train_steps and random_seed
     command: Sequence[str]  # the command line, for the table and each run's flags.txt
 
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
 
-        A row whose loss is not finite, or that needs more memory than there is, is left out and reported at the end.
-        The table, whose path is returned, shows all rows that fit the base, with all results obtained so far.
+        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end. The table,
+        whose path is returned, shows all rows that fit the base, with all results obtained so far.
 
-        Raises ValueError if a folder holds a row of other hparams, before anything is trained, or at the end if rows
-        failed; and Interrupted, with a checkpoint saved, if SIGINT, SIGTERM or SIGHUP came.
+        Raises ValueError if a folder has a row of other hparams, before anything is trained, or at the end if rows
+        failed; and Interrupted, with a checkpoint saved, after SIGINT, SIGTERM or SIGHUP.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
@@ -80,8 +80,8 @@ class Sweep:
                 forget_models()
         if failed:
             raise ValueError(
-                f"Every row must train to its end. Received: {'; '.join(failed)}. Where memory does not suffice, "
-                "lower batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
+                f"Every row must train to its end. Received: {'; '.join(failed)}. If memory is not enough, lower "
+                "batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
             )
         return path
 
@@ -120,7 +120,7 @@ class Sweep:
         return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
 
     def _is_finished(self, row: Row, seed: int) -> bool:
-        """Whether a row has its result; raises ValueError for a result, or a checkpoint, of something else."""
+        """Whether a row has its result; raises ValueError for a result or checkpoint of other hparams, data or seed."""
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
         found = result.hparams if result else run.hparams() if run.checkpoints() else hparams
@@ -138,7 +138,7 @@ class Sweep:
         return result is not None
 
     def table(self) -> Table:
-        """The rows that fit the base, with all results obtained with these very hparams and data, seeds in order."""
+        """The rows that fit the base, with all results for exactly these hparams and data, in order of seeds."""
         table: dict[Row, list[Result]] = {}
         for row in ROWS:
             try:
@@ -152,9 +152,9 @@ class Sweep:
         return Table(self.dataset.name, self.base, table, shlex.join(self.command))
 
     def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
-        """`, about 3:20 h of training to go`, by the operations and times of the rows that are finished."""
+        """`, about 3:20 h of training to go`, from the operations and times of finished rows."""
 
-        def flops(all_hparams: Iterable[HParams]) -> float:  # of whole trainings, on one replica
+        def flops(all_hparams: Iterable[HParams]) -> float:  # of complete training, on one replica
             return sum(cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps for hparams in all_hparams)
 
         done = self.table().results()
@@ -166,7 +166,7 @@ class Sweep:
 
 
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
-    """Raises ValueError where a dev pair is too long to decode, or for learned positions, before hours of work."""
+    """Raises ValueError, before hours of work, if a dev pair is too long to decode, or for learned positions."""
     dev = dataset.manifest.split("dev")
     if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
         raise ValueError(
@@ -179,12 +179,12 @@ def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> Non
 
 
 def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
-    """What one step of these hparams costs on this data, by formula."""
+    """The cost of one step with these hparams on this data, by formula."""
     return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths)
 
 
 def forget_models() -> None:
-    """Frees what Keras and TensorFlow keep of models that nobody uses any more."""
+    """Frees what Keras and TensorFlow keep of models that are no longer used."""
     keras.utils.clear_session()
     gc.collect()
 

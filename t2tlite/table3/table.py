@@ -1,4 +1,4 @@
-"""The results of Table 3's rows, and what is made of them: table3.md, table3.json, table3.png."""
+"""The results of Table 3's rows, and the files with them: table3.md, table3.json, table3.png."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Result:
     perplexity: Amount  # of dev, per token of the vocabulary, without label smoothing
     loss: Amount  # nats per token
     accuracy: Amount
-    bleu: Amount  # of dev, sacrebleu's, beam 4; for a problem that is not translation the metric that `metric` names
+    bleu: Amount  # of dev, sacrebleu's, beam 4; for other problems than translation, the metric named by `metric`
     bleu_signature: str
     parameters: Count
     seconds: Amount  # in the training loop, over all interruptions, without evaluation
-    training_flops: Amount  # of all replicas: tokens trained on times the cost of one by formula
+    training_flops: Amount  # of all replicas: tokens trained on times the cost of a token by formula
     metric: str = "BLEU"
 
     @property
@@ -91,7 +91,7 @@ def markdown_table(columns: Sequence[str], lines: Iterable[Sequence[str]], label
 
 
 def versions() -> dict[str, str]:
-    """What results may depend on."""
+    """The versions of software that results may depend on."""
     packages = {"TensorFlow": version("tensorflow"), "Keras": version("keras")}
     return {"t2tlite": t2tlite.__version__, **packages, "Python": platform.python_version()}
 
@@ -101,8 +101,8 @@ class Table:
     """The rows with their results."""
 
     problem: str  # on which the rows were trained
-    base: HParams  # which each row changes
-    rows: Mapping[Row, Sequence[Result]]  # with their results by seed, some without any; base first
+    base: HParams  # changed by each row
+    rows: Mapping[Row, Sequence[Result]]  # with their results by seed, possibly none; base first
     command: str  # the command line, recorded below the table
 
     def write(self, folder: Path) -> Path:
@@ -122,7 +122,7 @@ class Table:
         return [result for results in self.rows.values() for result in results]
 
     def markdown(self) -> str:
-        """The table and notes on it; a setting that is base's is blank, as in the paper."""
+        """The table and notes on it; a setting equal to base's is blank, as in the paper."""
         base, group = settings(self.base), ""
         lines = []
         for row, results in self.rows.items():
@@ -158,7 +158,7 @@ class Table:
         return [*notes, f"Command: `{self.command}`", f"Versions: {shown}."]
 
     def as_json(self) -> dict[str, Any]:
-        """The same with every seed's result, for table3.json."""
+        """The table with the result of every seed, for table3.json."""
         names = ("parameters", "perplexity", "bleu")
         rows = [
             {

@@ -13,7 +13,7 @@ TASKS: dict[str, type[Task]] = {task.name: task for task in (TranslationTask, Pa
 
 
 def open_task(name: str, options: Mapping[str, Any]) -> Task:
-    """The task that a manifest records under this name, for a problem with these options; ValueError if none."""
+    """The task of this name for a problem with these options; ValueError if there is no such task."""
     if name not in TASKS:
         raise ValueError(f"There is no task {name!r}. {did_you_mean(name, TASKS)}")
     return TASKS[name].from_options(options)

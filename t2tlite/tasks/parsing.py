@@ -1,4 +1,4 @@
-"""Constituency parsing (section 6.3): decoded sequences become trees over the sentence's words, scored as by EVALB."""
+"""Constituency parsing (section 6.3): decoded sequences become trees over the sentence's words, scored as in EVALB."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ParsingTask(Task):
         return beam_size
 
     def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
-        """Parses: those first whose words and tags differ least from the sentence's, by score among equals.
+        """Parses, in order of how little their words and tags differ from the sentence's; ties keep the beam's order.
 
         A sequence that leaves words out is often more probable than one with all of them.
         """
@@ -99,13 +99,13 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The sequences, those that had to be repaired to make trees of them, and the repairs by kind."""
+        """The number of sequences, of sequences that were repaired to make trees, and of repairs by kind."""
         repairs = [output.repairs for output in outputs if isinstance(output, Parse)]
         kinds = {REPAIR + kind: times for kind, times in sum(repairs, Counter()).items()}
         return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), **kinds})
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences had to be repaired to make trees of them, and how."""
+        """How many sequences were repaired to make trees, and how."""
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
         listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
         repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
@@ -116,7 +116,7 @@ class ParsingTask(Task):
         return self
 
     def as_sequences(self) -> Task:
-        """Sequences are not made into trees, but scored in the same way."""
+        """A task whose outputs are the sequences, scored in the same way."""
         return SequenceTask(self)
 
 

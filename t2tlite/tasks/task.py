@@ -1,7 +1,7 @@
-"""What differs between kinds of problems: what becomes of decoded sequences, and how they are scored.
+"""What differs between kinds of problems: how decoded sequences become outputs, and how they are scored.
 
 A problem names its task (`Problem.task`). Everything that decodes (evaluation during training, t2t-decoder, table 3,
-the Python API) goes through `decoding/translator.py`, which asks the task. A new kind of problem is a subclass of
+the Python API) goes through `decoding/text_decoder.py`, which calls the task. A new kind of problem is a subclass of
 `Task` in a file of its own, with a line in `tasks/catalogue.py`.
 """
 
@@ -29,7 +29,7 @@ class Hypothesis(NamedTuple):
 
 
 class Output(Protocol):
-    """What a task makes of a hypothesis: its text on one line, and what the hypothesis was."""
+    """A task's output for a hypothesis: its text on one line, and the hypothesis itself."""
 
     @property
     def text(self) -> str: ...
@@ -48,20 +48,20 @@ class Output(Protocol):
 
 
 class Score(NamedTuple):
-    """Scores of a split; `scores[name]` is the metric that decides which checkpoint is the best."""
+    """Scores of a split; `scores[name]` is the main metric, by which the best checkpoint is chosen."""
 
     name: str  # "BLEU" or "F1"
-    scores: dict[str, float]  # percent, or where a whole number a count
-    signatures: dict[str, str]  # how they were computed, by metric; of scores computed together the first alone
+    scores: dict[str, float]  # percent, or counts, which are whole numbers
+    signatures: dict[str, str]  # how they were computed, by metric; for scores computed together only the first
 
     @property
     def value(self) -> float:
-        """The metric that decides."""
+        """The main metric."""
         return self.scores[self.name]
 
     @property
     def signature(self) -> str:
-        """How the metric that decides was computed."""
+        """How the main metric was computed."""
         return self.signatures[self.name]
 
     @property
@@ -76,7 +76,7 @@ class Score(NamedTuple):
 
 
 def signature_lines(signatures: Mapping[str, str]) -> list[str]:
-    """Signatures by metric, each as a line, which names its metric if there are several."""
+    """A line for each signature, with the name of its metric if there are several."""
     if len(signatures) == 1:
         return list(signatures.values())
     return [f"{name}|{signature}" for name, signature in signatures.items()]
@@ -87,8 +87,8 @@ class Task:
 
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
-    references_ending: ClassVar[str] = "ref"  # of the name of a file of references
-    labels: ClassVar[tuple[str, str, str]]  # of a source, an output and a reference that are shown together
+    references_ending: ClassVar[str] = "ref"  # of the name of a file with references
+    labels: ClassVar[tuple[str, str, str]]  # of source, output and reference in an example
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Task:
@@ -96,7 +96,7 @@ class Task:
         return cls()
 
     def source(self, sentence: str) -> str:
-        """A sentence in the form in which the model was trained on sources."""
+        """A sentence in the form of the sources in training."""
         return sentence
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
@@ -111,39 +111,38 @@ class Task:
         return list(hypotheses[:wanted])
 
     def reference(self, source: str, reference: str) -> str:
-        """A reference, given as the target in the token store, in the form of an output's text."""
+        """A reference in the form of an output's text; `reference` is a target of the token store."""
         return reference
 
     def score(
         self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
     ) -> Score:
-        """The metrics of sequences as decoded; references are targets as the token store has them.
+        """The metrics of decoded sequences; references are targets of the token store.
 
-        With `slow_metrics` also those that take long, such as TER: seconds for thousands of sentences.
-
-        If sources, references and sequences are not equally many, raises a ValueError.
+        With `slow_metrics` also those that take long, such as TER: seconds for thousands of sentences. Raises
+        ValueError if the numbers of sources, references and sequences differ.
         """
         raise NotImplementedError
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """What had to be done to make the outputs, in counts that can be added up over parts of a file."""
+        """Counts of what was done to make the outputs, which can be summed over the parts of a file."""
         return Counter()
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """A line on what had to be done to make the outputs of a tally; empty if there is nothing to say."""
+        """A line on what was done to make the outputs, from their tally; empty if there is nothing to report."""
         return ""
 
     def as_sequences(self) -> Task:
-        """The same task with decoded sequences left as they are."""
+        """The same task, but leaving decoded sequences as they are."""
         return self
 
     def parser(self, problem: str) -> Task:
-        """This task, if it makes trees; otherwise raises a ValueError whose message names the problem."""
+        """This task, if it makes trees; otherwise raises a ValueError that names the problem."""
         raise ValueError(f"Only a model of a parsing problem parses. Received: one of {problem}. Use translate.")
 
 
 class TranslationTask(Task):
-    """Translation: a decoded sequence is the translation, and the metrics are sacrebleu's; BLEU decides."""
+    """Translation: a decoded sequence is the translation; the metrics are sacrebleu's, mainly BLEU."""
 
     name = "translation"
     outputs = "translations"
@@ -152,7 +151,7 @@ class TranslationTask(Task):
     def score(
         self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
     ) -> Score:
-        """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER if slow metrics are wanted."""
+        """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with `slow_metrics`."""
         found = corpus_scores(sequences, references, ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf"))
         scores = {one.result.name: one.result.score for one in found}
         return Score("BLEU", scores, {one.result.name: one.signature for one in found})

@@ -1,10 +1,10 @@
 """Converts tensor2tensor's hparams.json into HParams, or refuses it.
 
-An hparam of tensor2tensor is of one of five kinds:
-- MODEL: of the model, and a field of HParams;
-- REQUIRED_VALUES: of the model, and must have the value that t2tlite's model implements;
-- TRAINING: of training, and converted;
-- NOTED: of training, and reported to the user, since t2tlite trains differently;
+tensor2tensor's hparams are of five kinds:
+- MODEL: part of the model, and a field of HParams;
+- REQUIRED_VALUES: part of the model, with the one value that t2tlite's model implements;
+- TRAINING: part of training, and converted;
+- NOTED: part of training, and reported to the user, since t2tlite trains differently;
 - all others: without effect on the model `transformer` with REQUIRED_VALUES, and accepted with any value.
 
 Source: tensor2tensor 1.15.7, where its model `transformer` and its trainer read each hparam.
@@ -31,8 +31,8 @@ NOT_IN_FILES = (  # fields of HParams
     "self_attention_radius",
 )
 
-# MODEL and TRAINING hold transformer_base's values, for the files of older versions, which wrote fewer hparams. Most of
-# them are the paper's, which are the defaults of HParams.
+# MODEL and TRAINING have transformer_base's values, for files of older versions with fewer hparams. Most of them are
+# the paper's, which are the defaults of HParams.
 MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS if name not in NOT_IN_FILES} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
@@ -41,7 +41,7 @@ MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS if 
 REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # written by every version
 POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
 
-# The values that t2tlite's model implements, of which the first is that of a file without the hparam.
+# The values that t2tlite's model implements; the first is the value of a file without the hparam.
 REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "self_attention_type": ("dot_product",),
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),  # two names of the same layer
@@ -89,7 +89,7 @@ NOTED: dict[str, tuple[Any, str]] = {
     "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
     **dict.fromkeys(_BROADCAST_DIMS, ("", "t2tlite draws dropout for each element.")),
     "scheduled_sampling_prob": (0.0, "t2tlite trains with teacher forcing only."),
-    "sampling_method": ("argmax", "t2tlite decodes by beam search, not by sampling."),
+    "sampling_method": ("argmax", "t2tlite decodes by beam search; --decode_hparams=sampling_method=random samples."),
     "min_length": (0, "t2tlite trains on short pairs too."),
     **dict.fromkeys(["max_input_seq_length", "max_target_seq_length"], (0, _TRUNCATION)),
     **dict.fromkeys(["split_to_length", "split_targets_chunk_length"], (0, "t2tlite does not split sequences.")),
@@ -119,12 +119,12 @@ def read_hparams(path: Path) -> dict[str, Any]:
 def convert_hparams(theirs: Mapping[str, Any]) -> tuple[HParams, list[str]]:
     """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
 
-    With it comes a line for the user on each difference in training. A missing hparam has transformer_base's value;
+    Also returns a line for the user on each difference in training. A missing hparam has transformer_base's value;
     unknown ones are ignored. With vocabularies of different sizes some versions of tensor2tensor use
-    shared_embedding_and_softmax_weights=False whatever the file has; only the checkpoint shows it.
+    shared_embedding_and_softmax_weights=False regardless of the file; only the checkpoint shows it.
 
-    If t2tlite does not support the model, or a value is missing, of the wrong type or out of range, raises a ValueError
-    whose message has a line for each reason.
+    Raises ValueError, with a line for each reason, if t2tlite does not support the model, or a value is missing, of the
+    wrong type or out of range.
     """
     reasons: list[str] = []
     model = _model(theirs, reasons)
@@ -164,7 +164,7 @@ def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[
 
 
 def _range_missed(name: str, value: Any) -> str:
-    """The range of a field of HParams in words, if `value` is not in it; otherwise ""."""
+    """The range of a field of HParams in words if `value` is outside it; otherwise ""."""
     low, high = (FIELDS[name].metadata.get(end) for end in ("low", "high"))
     if low is None or (low <= value < math.inf and (high is None or value <= high)):
         return ""

@@ -33,11 +33,11 @@ from t2tlite.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
-from t2tlite.training.cost import parameter_counts
+from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
-# Those of its decoder: beam size 4, alpha 0.6, at most 100 tokens more than the longest source of a batch.
+# The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
 NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
 VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
@@ -51,7 +51,7 @@ class Given:
     vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
     hparams_file: Path | None = None  # by default hparams.json in the checkpoint's folder or the folder above
     target_space: int | None = None  # the row of the target space embedding; by default the one trained, or 0
-    problem: str | None = None  # by default that in flags_t2t.txt; the model of wsj_parsing is a parser
+    problem: str | None = None  # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ def import_run(
     _check_folder(folder, hparams, manifest)
 
     stored = sum(variables[name].size for name in model_variables(variables))
-    if (described := sum(parameter_counts(hparams, *sizes).values())) > 4 * stored:  # no memory may hold that model
+    if (described := count_parameters(hparams, sizes)) > 4 * stored:  # it may not fit in memory
         raise ValueError(
             f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
             f"of {described:,}. Give the hparams.json that it was trained with."
@@ -206,7 +206,7 @@ def _target_space(
     trained = trained_target_space(variables)
     if wanted is None and trained is None:
         notes.append(
-            "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, that of "
+            "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, as in "
             "nearly all problems; if yours set target_space_id, give --target_space_id."
         )
     elif None not in (wanted, trained) and wanted != trained:

@@ -1,4 +1,4 @@
-"""Assigns the variables of a tensor2tensor checkpoint to those of our Transformer.
+"""Loads the variables of a tensor2tensor checkpoint into our Transformer.
 
 tensor2tensor names a model's variables `transformer/...`: the layers `transformer/body/...`, and the embeddings
 `transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_N`, N from 0, since it splits them by rows into shards. A
@@ -19,21 +19,21 @@ from t2tlite.config import HParams
 
 SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
-TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"  # how the names of their second moments in Adam end
+TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"  # the end of the name of their second moments in Adam
 
 # Optimizer state and statistics of training, which are not part of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-Place = tuple[Any, list[str]]  # a variable of ours, and the names of tensor2tensor's: one, or the shards of one
+Place = tuple[Any, list[str]]  # our variable, and the names of tensor2tensor's variable or its shards
 
 
 def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
-    """Gives a built Transformer, with the converted hparams of a tensor2tensor model, that model's weights.
+    """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
-    `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding that the
-    model was trained with. Raises ValueError if there is no such row, or if variables are missing, of another shape or
+    `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding with which the
+    model was trained. Raises ValueError if there is no such row, or if variables are missing, of another shape or
     without a place in the model (all of them are listed).
     """
     places = list(_places(model, variables))
@@ -63,7 +63,7 @@ def model_variables(names: Collection[str]) -> list[str]:
 
 
 def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
-    """The row of the target space embedding that was trained, from the optimizer state; None if that does not show it.
+    """The row of the target space embedding that was trained, from the optimizer state; None if it cannot be known.
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
@@ -81,7 +81,7 @@ def embedding_sizes(names: Collection[str]) -> list[int]:
 
 
 def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]) -> list[str]:
-    """A message if the shards together do not have the wanted shape; otherwise none."""
+    """A message if the shards together do not have the wanted shape; otherwise an empty list."""
     shapes = [tuple(variables[name].shape) for name in names]
     if names == [TARGET_SPACES]:
         wanted = (*shapes[0][:1], *wanted)  # one row of it is imported
@@ -93,7 +93,7 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
 
 
 def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
-    """Yields each of our variables once, with the names of tensor2tensor's."""
+    """Yields each of our variables once, with the names of the corresponding tensor2tensor variables."""
     embeddings = [model.source_embedding, model.target_embedding, model.softmax_embedding]
     for i, kind in enumerate(("input_emb", "target_emb", "softmax")):
         if embeddings[i] not in embeddings[:i]:  # tied embeddings come once

@@ -84,7 +84,7 @@ class Checkpoints:
         self._saved_step = step
 
     def save_best(self, best: DevEvaluation) -> None:
-        """Makes the checkpoint of `best`, which is saved, the best, with its metrics."""
+        """Keeps the saved checkpoint of the evaluation `best` as the best, with its metrics."""
         if not self._writes:
             return
         path = copy_checkpoint(str(self._run.path / f"{CHECKPOINT_PREFIX}-{best.step}"), self._run.best_folder)
@@ -104,9 +104,9 @@ class Checkpoints:
 
 
 def check_size(path: str, parameters: int) -> None:
-    """Raises ValueError where a model of so many weights is far too large for a checkpoint, or that is damaged.
+    """Raises ValueError if a checkpoint is damaged, or far too small for a model with this many weights.
 
-    Damaged hparams can describe a model that no memory holds, so this comes before the model is built.
+    Damaged hparams can describe a model too large for any memory, so this is called before the model is built.
     """
     with _restoring(path) as readable:
         stored = sum(math.prod(shape) for shape in _stored_shapes(readable).values())

@@ -1,4 +1,4 @@
-"""The workers that train together: TensorFlow's variable TF_CONFIG, which SLURM's job step can stand in for."""
+"""The workers that train together, from TensorFlow's variable TF_CONFIG or SLURM's job step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SLURM_PORTS = range(15_000, 31_000, 16)  # each job has ports of its own, for 16
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """Which of the workers a process is."""
+    """The role of a process among the workers."""
 
     type: str  # "chief" or "worker"
     index: int
@@ -26,7 +26,7 @@ class Task:
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
-    """The workers, and which of them this process is: the content of TF_CONFIG."""
+    """The workers, and the role of this process among them: the content of TF_CONFIG."""
 
     cluster: dict[str, list[str]]  # "chief" and "worker" -> HOST:PORT of each
     task: Task
@@ -62,9 +62,9 @@ class Cluster:
 
 
 def find_cluster(resolver: str = "tf_config") -> Cluster | None:
-    """The workers that the environment names: by TF_CONFIG or, with "slurm", by SLURM. None if this process is alone.
+    """The workers listed in the environment, in TF_CONFIG or, with "slurm", by SLURM. None if this process is alone.
 
-    Raises ValueError if they are named wrongly. Puts TF_CONFIG into the environment if SLURM names them.
+    Raises ValueError if the list is wrong. Sets TF_CONFIG in the environment if SLURM lists the workers.
     """
     if resolver == "slurm":
         os.environ[VARIABLE] = json.dumps(dataclasses.asdict(_slurm_cluster()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 from t2tlite.config import HParams
 
@@ -41,14 +42,19 @@ def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple
             raise ValueError(f"The {name} must be above zero. Received: {size}.")
     pairs = hparams.batch_size / max(lengths)  # in a micro-batch
     return Cost(
-        parameters=sum(parameter_counts(hparams, *vocabulary_sizes).values()),
+        parameters=count_parameters(hparams, vocabulary_sizes),
         flops_per_step=training_flops(hparams, vocabulary_sizes[1], *lengths) * pairs * hparams.accumulate_steps,
         memory_bytes=round(sum(memory_parts(hparams, vocabulary_sizes, lengths, pairs).values())),
     )
 
 
+def count_parameters(hparams: HParams, vocabulary_sizes: Sequence[int]) -> int:
+    """The number of weights of a model, equal to the built model's `count_params()`."""
+    return sum(parameter_counts(hparams, *vocabulary_sizes).values())
+
+
 def parameter_counts(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> dict[str, int]:
-    """Weights by part of the model; their sum is what the built model's `count_params()` gives."""
+    """The number of weights of each part of the model."""
     d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
     encoder, decoder = hparams.encoder_layers, hparams.decoder_layers
     rows = source_vocab_size + 2 * target_vocab_size  # the matrices of source, target and softmax
@@ -130,7 +136,7 @@ def memory_parts(
     micro-batches of 32 pairs it was 0.56 GB for 0.38. Models of 3 layers, 256 and 512 wide, took from 0.98 to 1.24
     times the estimate.
     """
-    parameters = sum(parameter_counts(hparams, *vocabulary_sizes).values())
+    parameters = count_parameters(hparams, vocabulary_sizes)
     mixed = hparams.dtype_policy != "float32"
     kept = pairs * _activations(hparams, *lengths)
     return {

@@ -97,7 +97,7 @@ class _Loop:
         self.evaluations = [evaluation for evaluation in recorded if evaluation.step <= self.step]
 
     def run(self) -> Evaluation:
-        """Trains, saves and evaluates; first it makes the evaluation that a stop has prevented."""
+        """Trains, saves and evaluates; first it repeats an evaluation that was interrupted."""
         evaluated = any(evaluation.step == self.step for evaluation in self.evaluations)
         missing = self.step > 0 and self._is_evaluation_step() and not evaluated
         if not missing and (done := self._nothing_to_train()):
@@ -149,7 +149,7 @@ class _Loop:
         return evaluation
 
     def _try_largest_batch(self) -> None:
-        """Computes gradients in the memory that the largest batch needs, so that too little of it shows at once."""
+        """Computes gradients of a batch of the largest shape, so that a lack of memory shows at once."""
         micro_batches = self.job.hparams.accumulate_steps
         with self._memory_errors():
             self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
@@ -165,7 +165,7 @@ class _Loop:
             ) from error
 
     def _save(self) -> None:
-        """Saves a checkpoint; its cost comes first, so that no checkpoint is without one."""
+        """Saves a checkpoint, after its cost, so that every checkpoint has a recorded cost."""
         self.progress.flush()
         self.cost.save(self.step)
         self.checkpoints.save(self.step)
@@ -228,7 +228,7 @@ class _Loop:
         return 0 < self.config.early_stopping_evals <= self._worse_evals()
 
     def _nothing_to_train(self) -> str:
-        """Why there is nothing to train, a sentence; empty if there is."""
+        """A sentence on why there is nothing to train; empty if there is something to train."""
         if self.step >= self.config.train_steps:
             return f"the run is at step {self.step:,} of {self.config.train_steps:,}. More needs --train_steps."
         if self._stops_early():

@@ -1,4 +1,4 @@
-"""How long a run trains, and what happens on the way; each field is a flag of t2t-trainer of the same name."""
+"""The settings of the training loop; each field is a flag of t2t-trainer of the same name."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ class LoopConfig:
     """The training loop's settings."""
 
     train_steps: int = _flag(
-        dataclasses.MISSING, "Optimizer steps in all; by default the hparam set's train_steps.", least=1
+        dataclasses.MISSING, "Optimizer steps in total; by default the hparam set's train_steps.", least=1
     )
     eval_steps: int = _flag(0, "Batches in each evaluation on dev; 0 means all of dev.")
     local_eval_frequency: int = _flag(1000, "Steps between evaluations on dev; 0 means only at the end.")
     early_stopping_evals: int = _flag(
         0,
-        "Early stopping: end training after this many evaluations in a row without a better one, by dev loss, or with "
+        "Early stopping: stop after this many evaluations in a row without a better one, by dev loss, or with "
         "--eval_bleu by BLEU or F1; 0 means never.",
     )
     save_checkpoints_secs: int = _flag(
         600, "Seconds between checkpoints, evaluation not counted; one is also saved at each evaluation."
     )
-    keep_checkpoint_max: int = _flag(20, "Checkpoints kept, the newest; the best by dev is kept in addition.", least=1)
+    keep_checkpoint_max: int = _flag(20, "Number of newest checkpoints to keep, besides the best on dev.", least=1)
     random_seed: int = _flag(1, "Seed of initial weights, batch order and dropout.")
 
     def __post_init__(self) -> None:

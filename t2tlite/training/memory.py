@@ -16,7 +16,7 @@ from t2tlite.training.strategy import trains_on_gpu
 
 @dataclasses.dataclass(frozen=True)
 class MemoryNeed:
-    """The memory of a replica in training; `str` is a line for people."""
+    """The memory of a replica in training; `str` describes it in a line."""
 
     hparams: HParams
     vocabulary_sizes: tuple[int, int]  # source and target
@@ -36,7 +36,7 @@ class MemoryNeed:
 
     @property
     def fits(self) -> bool:
-        """Whether the estimate is below what is available, or that is not known."""
+        """Whether the estimate is below the available memory, or the latter is not known."""
         return self.available is None or self.bytes < self.available
 
     def __str__(self) -> str:
@@ -50,7 +50,7 @@ class MemoryNeed:
         )
 
     def advice(self) -> str:
-        """Which hparams to change so that less memory suffices, a sentence."""
+        """A sentence on which hparams to change to need less memory."""
         h = self.hparams
         limit = min(self.bytes, self.available or self.bytes)
         for factor in range(2, h.batch_size // h.max_length + 1):

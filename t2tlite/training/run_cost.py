@@ -1,4 +1,4 @@
-"""What training a run has cost, in time and in floating-point operations: Table 2's two ways.
+"""The cost of training a run, in time and in floating-point operations, the two ways of Table 2.
 
 A resumed run adds to the cost of the checkpoint that it resumes from. So work that was lost because the run was killed,
 or because newer checkpoints were deleted, is not counted, and none is counted twice. `RunCost` explains the fields.
@@ -23,7 +23,7 @@ PROBE_SECONDS = 0.1  # of matrix products, on a device that the paper does not n
 
 
 class CostMeter:
-    """Counts while training on so many `devices`, from the checkpoint of `step`; 0 at the start.
+    """Measures the cost of training on this number of `devices`, from the checkpoint of `step`; 0 at the start.
 
     `flops_per_token` is the floating-point operations for one token, forward and backward. Without a run directory,
     on workers other than the chief, nothing is written. A damaged cost.json raises a ValueError.
@@ -39,11 +39,11 @@ class CostMeter:
         self._since = time.monotonic()
 
     def step(self, tokens: Tensor) -> None:
-        """Counts a step on so many tokens, a float32 scalar that need not have been computed yet."""
+        """Counts a step with this number of tokens, a float32 scalar that need not have been computed yet."""
         self._tokens.append(tokens)
 
     def save(self, step: int) -> None:
-        """Writes what training has cost so far. Comes before the checkpoint, so that none is without its record."""
+        """Writes the cost so far. Call it before saving a checkpoint, so that every checkpoint has a record."""
         now = time.monotonic()
         seconds, tokens = now - self._since, sum(int(tokens) for tokens in self._tokens)
         self._cost = RunCost(
@@ -66,10 +66,10 @@ class CostMeter:
 
 
 def cost_line(cost: RunCost, device: str) -> str:
-    """The cost in a line for people: counted, and as the paper estimates it for Table 2.
+    """The cost in a readable line: counted, and as the paper estimates it for Table 2.
 
     The paper multiplies training time, number of devices and the sustained single-precision capacity of each
-    (footnote 5). That capacity is used whatever the dtype of the run is. `device` is TensorFlow's name of one of them.
+    (footnote 5). That capacity is used for any dtype of the run. `device` is TensorFlow's name of one of them.
     """
     tflops, source = device_tflops(device)
     devices = cost.device_seconds / cost.seconds if cost.seconds else 0.0
@@ -83,10 +83,10 @@ def cost_line(cost: RunCost, device: str) -> str:
 
 @functools.cache
 def device_tflops(device: str) -> tuple[float, str]:
-    """Sustained float32 capacity of a device, in 10^12 operations a second, and where the number is from.
+    """Sustained float32 capacity of a device, in 10^12 operations per second, and the source of the number.
 
-    The paper's numbers for its four GPUs. For any other device, square matrix products for a fraction of a second:
-    more than a Transformer reaches, less than a data sheet says, and less again where the device is shared.
+    The paper's numbers for its four GPUs. Any other device is measured with square matrix products for a fraction of a
+    second: more than a Transformer reaches, less than the data sheet, and even less if the device is shared.
     """
     is_gpu = "GPU" in device
     if is_gpu:

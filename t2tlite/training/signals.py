@@ -13,9 +13,9 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 @contextlib.contextmanager
 def interrupt_ends_process() -> Iterator[None]:
-    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does, and a shell's status is 130.
+    """In the block of a `with`, SIGINT ends the process at once, as SIGTERM does; a shell reports status 130.
 
-    For what has no files to finish. Otherwise Python would raise KeyboardInterrupt only after TensorFlow's operation,
+    For code without files to finish. Otherwise Python would raise KeyboardInterrupt only after TensorFlow's operation,
     such as a training step of minutes.
     """
     handler = signal.getsignal(signal.SIGINT)
@@ -60,13 +60,13 @@ class Signals:
             signal.signal(number, handler)
 
     def check(self, saved_step: int) -> None:
-        """Raises Interrupted if a signal came. The checkpoint of `saved_step` is saved and nothing came after it."""
+        """Raises Interrupted if a signal was received. Nothing may have changed since the checkpoint `saved_step`."""
         if self.caught is not None:
             raise Interrupted(saved_step, self.caught)
 
     @contextlib.contextmanager
     def ending_at_once(self, saved_step: int) -> Iterator[None]:
-        """While this block runs, a signal raises Interrupted wherever it is: a block that writes no files."""
+        """While this block runs, a signal raises Interrupted at any point; the block must not write files."""
         self.check(saved_step)
         self._saved_step = saved_step
         try:

@@ -25,8 +25,8 @@ WAIT_SECONDS = 900.0  # for the other workers
 def make_strategy(gpus: int | None = None, cluster: Cluster | None = None) -> tf.distribute.Strategy:
     """Data-parallel training on this machine, or by the workers of a cluster together.
 
-    `gpus` says how many GPUs of this machine to use: None for all, 0 for the CPU, which also trains if there is no GPU.
-    If there are not as many, raises a ValueError. Waits until all workers of the cluster have called it; raises
+    `gpus` is the number of GPUs of this machine to use: None for all, 0 for the CPU, which is also used if there is no
+    GPU. Raises ValueError if there are fewer. Waits until all workers of the cluster have called it; raises
     ConnectionError if that fails.
     """
     found = tf.config.list_physical_devices("GPU")
@@ -87,9 +87,9 @@ def _why_unreachable(address: str) -> str:
 
 
 def with_dtype_policy(hparams: HParams, strategy: tf.distribute.Strategy, recorded: HParams | None = None) -> HParams:
-    """The hparams with "auto" replaced by what the devices are fastest in, or by what a run to resume has recorded.
+    """The hparams with "auto" replaced by the devices' fastest policy, or by that recorded in the run to resume.
 
-    Says so, and warns where bfloat16 was asked for on a CPU that does not have it.
+    Reports the policy, and warns if bfloat16 was chosen on a CPU that does not have it.
     """
     on_gpu = trains_on_gpu(strategy)
     if hparams.dtype_policy == "auto":

@@ -1,4 +1,4 @@
-"""What workers do together: they make sure that they train the same, stop at the same step, and notice a lost one."""
+"""Coordination of workers: they check that they train the same, stop at the same step, and notice a lost worker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 import tensorflow as tf
 
 LOST = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError, tf.errors.CancelledError)
-MOST_BYTES = 16_384  # of what a worker tells the others
+MOST_BYTES = 16_384  # of a text that a worker sends to the others
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process is the one that writes the run directory: the only one, the chief, or else worker 0."""
+    """Whether this process writes the run directory: it is the only one, the chief, or without a chief worker 0."""
     cluster = strategy.cluster_resolver
     jobs = cluster.cluster_spec().jobs if cluster else []
     return not jobs or (cluster.task_type, cluster.task_id) == ("chief" if "chief" in jobs else "worker", 0)
@@ -67,7 +67,7 @@ def check_workers_agree(strategy: tf.distribute.Strategy, settings: Mapping[str,
 
 
 def wait_for_workers(strategy: tf.distribute.Strategy) -> None:
-    """Returns when all workers have called it: none may end while others need it."""
+    """Returns when all workers have called it, so that none ends while others need it."""
     gather(strategy, "")
 
 
@@ -100,7 +100,7 @@ def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
 class Stop:
     """Lets all workers stop at the same step when one of them is asked to.
 
-    The step adds up what the workers ask for. The sum of a step is read when the next one has been started, so that no
+    The step sums the workers' requests. The sum of a step is read after the next step has been started, so that no
     device waits for Python.
     """
 

@@ -14,7 +14,7 @@ sentences together. What EVALB compares, in the order in which it happens:
 6. Tags are compared whole, among the remaining words.
 
 Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the twelfth error), scoring continues
-here. Where it prints an F-measure of nan, this one is 0.
+here. An F-measure that it prints as nan is 0 here.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from t2tlite.trees.tree import OPEN, TAG, Tree, parse_tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
-# The label of a node that stands for several trees on a line, or for none. It is not a bracket; no file can hold it.
+# The label of a node for a line with several trees, or none. It is not a bracket, and cannot occur in a file.
 FOREST = "()"
 Bracket = tuple[str, int, int]  # label, first word, one past the last word
 
-QUOTE_MARKS = frozenset({"'", '"', "/"})  # the words that EVALB's QUOTE_LABEL is about
+QUOTE_MARKS = frozenset({"'", '"', "/"})  # the words to which EVALB's QUOTE_LABEL applies
 
 TABLE_HEAD = """\
   Sent.                        Matched  Bracket   Cross        Correct Tag
@@ -54,7 +54,7 @@ class SentenceScore:
     gold: int = 0  # brackets
     predicted: int = 0  # brackets
     crossing: int = 0  # predicted brackets that cross a gold one
-    words: int = 0  # that are compared, thus without punctuation
+    words: int = 0  # compared, thus without punctuation
     correct_tags: int = 0
     message: str = ""  # why the sentence is an error, in EVALB's words
 
@@ -108,8 +108,8 @@ def evalb(
 ) -> tuple[ParsingScore, ParsingScore]:
     """Scores predicted trees against gold trees: all sentences, and those of up to `parameters.cutoff_length` words.
 
-    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so name it TOP.
-    `predicted` has as many, in the same order (otherwise ValueError); None is a sentence without a parse.
+    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so label it TOP.
+    `predicted` has as many trees, in the same order (otherwise ValueError); None is a sentence without a parse.
     """
     if len(gold) != len(predicted):
         raise ValueError(
@@ -196,8 +196,8 @@ def read_parses(path: str | Path) -> Iterator[Tree]:
     """Yields the parse of each line of a file, as EVALB reads it.
 
     Several trees on a line become the children of a FOREST node. A line without words (blank, or "(())", which some
-    parsers write for a failure) becomes a FOREST node without children. A line that is not UTF-8 or not bracketed text
-    is a ValueError with file and line.
+    parsers write for a failure) becomes a FOREST node without children. Raises ValueError with file and line if a line
+    is not UTF-8 or not bracketed text.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -242,8 +242,8 @@ class _Parse:
 def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
     """Keeps a quotation mark on both sides if one side deletes it and the other has it as a word.
 
-    Marks at the same position among the kept words are the same mark. (Of two marks in a row EVALB may insert the
-    first twice, and lose step; here each is inserted once.)
+    Marks at the same position among the kept words are the same mark. (For two marks in a row EVALB may insert the
+    first one twice and misalign the rest; here each is inserted once.)
     """
 
     def marks(parse: _Parse) -> list[int]:

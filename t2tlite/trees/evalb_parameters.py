@@ -26,7 +26,7 @@ KEYWORDS: dict[str, tuple[str | None, int]] = {
 
 @dataclass(frozen=True)
 class EvalbParameters:
-    """The values that a parameter file of EVALB sets. The defaults are EVALB's without a file."""
+    """The values that a parameter file of EVALB sets. The defaults are those of EVALB without a file."""
 
     labelled: bool = True  # False: only spans must agree
     cutoff_length: int = 40  # words of the longest sentence in the second summary
@@ -46,7 +46,7 @@ class EvalbParameters:
 
     @functools.cached_property
     def delete_brackets(self) -> frozenset[str]:
-        """The labels of brackets to drop. Unlike for tags, EVALB also drops the labels that equal these."""
+        """The labels of brackets to drop. Unlike for tags, EVALB also drops labels that count as the same."""
         return self.delete_labels.union(*(pair for pair in self.equal_labels if self.delete_labels.intersection(pair)))
 
 
@@ -60,8 +60,8 @@ COLLINS = EvalbParameters(
 def read_parameters(path: str | Path) -> EvalbParameters:
     """The parameters in a parameter file of EVALB, such as its COLLINS.prm.
 
-    A line is a keyword and its value, or a comment that starts with "#"; any other is a ValueError with file and line.
-    A parameter that the file does not set has its default. DEBUG and MAX_ERROR are accepted and have no effect.
+    A line is a keyword and its value, or a comment that starts with "#"; another line raises a ValueError with file and
+    line. A parameter that the file does not set has its default. DEBUG and MAX_ERROR are accepted and have no effect.
     """
     fields: dict[str, Any] = {}
     for number, line in enumerate(read_lines(path), start=1):

@@ -49,7 +49,7 @@ class Linearisation:
         return " ".join(tokens)
 
     def read(self, sequence: str, words: Sequence[str], fit_tags: bool = True) -> Restored:
-        """The tree that a sequence stands for, over exactly the given words, under TOP; see `restore` for the rules.
+        """The tree that a sequence represents, over exactly the given words, under TOP; see `restore` for the rules.
 
         The sequence may be any text. There is at least one word, none with white space (otherwise ValueError).
         `fit_tags` corrects the tags of punctuation; it is False for the sequences of gold trees.
@@ -62,7 +62,7 @@ class Linearisation:
         return set(split_words(dataclasses.replace(self, has_tags=True).write(tree)))
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
-        """The tokens as events, and the number of malformed tokens, which are split before each bracket."""
+        """The tokens as events, and the number of malformed tokens; these are split before each bracket."""
         events, malformed = [], 0
         for token in split_words(sequence):
             pieces = PIECE.findall(token)

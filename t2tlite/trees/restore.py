@@ -1,7 +1,7 @@
 """Makes a tree over the words of a sentence from any decoded sequence.
 
-A model may decode anything: `restore` makes a tree of it by fixed rules, and counts each repair. In long sentences
-models lose count and write a tag too few or too many; the alignment of tags and words keeps the harm local.
+A model may decode any sequence: `restore` turns it into a tree by fixed rules, and counts each repair. In long
+sentences models lose count and write one tag too few or too many; aligning tags and words keeps the damage local.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_words
 
 NORMALISED_TAG = "XX"
-# Tags whose words EVALB leaves out of the score under COLLINS.prm. They stay, or the trees could not be scored.
+# Tags whose words EVALB excludes under COLLINS.prm. They are kept, since EVALB could not score the trees without them.
 PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
 # The tag of words that are punctuation in every sentence. Apostrophe and hyphen are not: ' closes a quotation or is a
 # possessive (POS), - is a dash or joins two words (HYPH).
@@ -25,7 +25,7 @@ PUNCTUATION_WORDS = {
     **dict.fromkeys(["``", "\u201c"], "``"),
     **dict.fromkeys(["''", '"', "\u201d"], "''"),
 }
-SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also right for such a word, such as NNS for the " of 5 inches
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such words, such as NNS for the " of 5 inches
 
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
@@ -40,14 +40,14 @@ class Restored:
 
     @property
     def misaligned(self) -> int:
-        """How many words and tags of the sequence are not those of the sentence."""
+        """How many words and tags of the sequence differ from the sentence's."""
         return sum(self.repairs[name] for name in ("missing_tag", "surplus_tag", "changed_tag", "changed_word"))
 
 
 def restore(
     events: Iterable[Event], words: Sequence[str], malformed: int = 0, fit_tags: bool = True, lexical: bool = False
 ) -> Restored:
-    """The tree that a sequence of brackets and tags stands for, over exactly the given words, under TOP.
+    """The tree that a sequence of brackets and tags represents, over exactly the given words, under TOP.
 
     A tag belongs to the next word. If the sequence is not a tree, these rules apply, and `repairs` counts them by name.
 
@@ -66,12 +66,12 @@ def restore(
         is then put, and at the end if the last constituent is still open or without tags. If there is neither such a
         place nor any tag, the words lie flat under TOP.
     changed_tag: the tag of a word is changed by `fitting_tag`. It costs 1 because a comma without its tag, or that tag
-        on another word, is evidence that tags and words are out of step. With fit_tags=False no tag is evidence.
+        on another word, is evidence that tags and words are misaligned. With fit_tags=False no tag is evidence.
     changed_word: a lexical sequence has another word than the sentence.
 
-    Of alignments with the same cost, the one is taken that leaves out the tags and words farthest from punctuation and
-    the ends: in the middle of a stretch, so that few of its words get a tag meant for another; then the one whose gaps
-    come latest. Last, a constituent without a word is removed (empty_constituent).
+    Among alignments of equal cost, the one that leaves out the tags and words farthest from punctuation and the ends is
+    used: in the middle of a stretch, so that few of its words get another word's tag; then the one whose gaps come
+    latest. Finally, constituents without a word are removed (empty_constituent).
 
     For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
     `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
@@ -125,9 +125,9 @@ def restore(
 
 
 def fitting_tag(word: str, tag: str) -> str:
-    """The tag, or a better one if with this tag EVALB would leave out a word or count punctuation.
+    """The tag, or a better one if with this tag EVALB would exclude a word or count punctuation.
 
-    EVALB compares two trees only if the same words are left after those with certain tags are removed. Therefore
+    EVALB compares two trees only if the same words remain after those with certain tags are removed. Therefore
     - a punctuation tag on a word with a letter or a digit becomes XX, and so does TOP, and -NONE- unless the word looks
       like a trace (`*T*-1`, `0`);
     - a word that is always punctuation (PUNCTUATION_WORDS) gets its Penn Treebank tag, unless it has a punctuation tag
@@ -152,7 +152,7 @@ def tree_word(word: str) -> str:
 
 
 def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
-    """Events with matching brackets, and with NO_TAG in each empty constituent and at an end where some are open."""
+    """Events with matching brackets, and with NO_TAG in each empty constituent and at the end if some are open."""
     balanced: list[Event] = []
     stack: list[str] = []  # the labels of the open constituents
     open_labels: Counter[str] = Counter()  # the same, counted
@@ -189,7 +189,7 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
 
     Takes time and memory in proportion to tags times words, unless each tag fits its word.
     """
-    half = (len(tags) + len(words) + 1) ** 2  # more than all distances together, which thus only decide between equals
+    half = (len(tags) + len(words) + 1) ** 2  # more than the sum of all distances, so that these only break ties
     pair = {tag: [half if tag == NO_TAG else 2 * half * (not fits(tag, word)) for word in words] for tag in set(tags)}
     if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
         return list(range(len(words)))
@@ -197,7 +197,7 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
     drop = [0 if tag == NO_TAG else 2 * half - distance for tag, distance in zip(tags, distances, strict=True)]
     miss = [2 * half - distance for distance in _distances([word in PUNCTUATION_WORDS for word in words])]
 
-    # costs[w][t]: the least cost of aligning the words from w on with the tags from t on, as in edit distance
+    # costs[w][t]: the minimum cost of aligning the words from w on with the tags from t on, as in edit distance
     costs = [[0] * (len(tags) + 1) for _ in range(len(words) + 1)]
     for t in reversed(range(len(tags))):
         costs[-1][t] = costs[-1][t + 1] + drop[t]

@@ -79,7 +79,7 @@ def split_words(text: str) -> list[str]:
 
 
 def parse_tree(text: str) -> Tree:
-    """The one tree that a text holds. An outermost bracket without a label, as in `( (S ...))`, has the label "".
+    """The single tree in a text. An outermost bracket without a label, as in `( (S ...))`, has the label "".
 
     Raises ValueError if the text is not one well-formed tree (see `read_trees`).
     """
@@ -114,7 +114,7 @@ def read_trees(path: str | Path) -> Iterator[Tree]:
 
 
 def clean_tree(tree: Tree) -> Tree | None:
-    """The tree as parsers are trained and scored on it, or None if no word is left. Cleaning twice changes nothing.
+    """The tree on which parsers are trained and scored, or None if no word is left. Cleaning is idempotent.
 
     1. Function tags, indices and alternatives of labels are removed (see `clean_label`).
     2. Traces (-NONE-) are removed, and every constituent that is left without words.
@@ -138,7 +138,7 @@ def clean_tree(tree: Tree) -> Tree | None:
         return None
     (result,) = stack[0]
     while result.label in ROOT_LABELS and len(result.children) == 1 and isinstance(result.children[0], Tree):
-        result = result.children[0]  # of nested roots one remains, which is added below
+        result = result.children[0]  # nested roots become one, which is added below
     if result.label in ROOT_LABELS and not result.is_preterminal:
         return Tree(ROOT, result.children)
     return Tree(ROOT, (result,))

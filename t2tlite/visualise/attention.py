@@ -141,8 +141,8 @@ def select(
 ) -> tuple[list[Layer], list[int]]:
     """What to show: each kind in each of the layers, and the heads.
 
-    Layers, by default `default_layer` of each kind, and heads, by default all, count from 1. Raises ValueError for a
-    kind, layer or head that the model does not have.
+    Layers (by default `default_layer` of each kind) and heads (by default all) are counted from 1. Raises ValueError
+    for a kind, layer or head that the model does not have.
     """
     check_kinds(kinds)
     found = []
@@ -177,11 +177,11 @@ def default_layer(attention: Attention, kind: str) -> int:
 
 
 def word_positions(pieces: Sequence[str], word: str) -> list[int]:
-    """The positions of a word's pieces, counted from 0; of its first occurrence if there are several.
+    """The positions of the pieces of a word's first occurrence, counted from 0.
 
-    Pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found first, then parts
-    of words, so that `cat` is not found in `concatenate cat`. A single piece can be given as it is, such as `</s>`.
-    Raises ValueError if the sentence does not hold it.
+    Pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found before parts of
+    words, so that `cat` in `concatenate cat` is the second word. A single piece, such as `</s>`, is also found. Raises
+    ValueError if the sentence does not contain the word.
     """
     texts = [piece_bytes(piece) for piece in pieces]
     owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
@@ -201,7 +201,7 @@ def word_positions(pieces: Sequence[str], word: str) -> list[int]:
 
 
 def kinds_with(attention: Attention, word: str) -> list[str]:
-    """The kinds in which a word is a query (source words: encoder); raises ValueError if neither sentence holds it."""
+    """The kinds in which a word is a query (source words: encoder); ValueError if neither sentence contains it."""
     found = []
     for kind in KINDS:
         with contextlib.suppress(ValueError):
@@ -223,5 +223,5 @@ def piece_bytes(piece: str) -> bytes:
 
 
 def printable(piece: str) -> str:
-    """A piece that can be put into any document: control characters become U+FFFD."""
+    """A piece that is safe in any document: control characters become U+FFFD."""
     return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS else c for c in piece)

@@ -1,4 +1,4 @@
-"""Attention as one HTML page that needs nothing else: no network, no server, no matplotlib."""
+"""Attention as one self-contained HTML page: it needs no network, server or matplotlib."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 def page(
     attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> str:
-    """A page on which kind, layer and heads can be chosen, and the weights of one word seen by pointing at it.
+    """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
 
-    It opens with cross-attention, or the first of the kinds if that is not among them, in the last layer but one, and
-    without </s>, which a switch shows. Layers and heads count from 1, by default all. Raises ValueError as `select`
-    does, or if there are more weights than a browser can take.
+    It opens with cross-attention (or the first of the kinds if that is not among them), in the last layer but one, and
+    without </s>, which a switch shows. Layers and heads are counted from 1, by default all. Raises ValueError as
+    `select` does, or if there are more weights than a browser can handle.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
@@ -41,7 +41,7 @@ def page(
     data = {**texts, "run": printable(attention.origin), "name": attention.file_name(), "kinds": shown}
     template = _resource("attention.html").replace("STYLE_GOES_HERE", _resource("attention.css"))
     template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
-    # JSON in ASCII, without `<`: nothing in a sentence can end the script element. Last, since it holds any text.
+    # JSON in ASCII, without `<`, so that no sentence can end the script element. Last, since it may contain any text.
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
 
 
@@ -55,7 +55,7 @@ def _resource(name: str) -> str:
 
 
 def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
-    """What the page's script is given of a kind of attention."""
+    """The data of one kind of attention for the page's script."""
     count = len(attention.layers(kind))
     numbers = list(layers or range(1, count + 1))
     chosen, shown_heads = select(attention, [kind], numbers, heads)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which colour-blind readers tell apart; yellow darkened, black lightened.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a89b00", "#808080")
 INK, FAINT, FRAME, MASKED = "#1d2125", "#6a737d", "#b8bec4", "#e2e4e6"
-# Looked through for each character, as far as they are installed.
+# Searched for each character, if they are installed.
 FONTS = (
     "DejaVu Sans,Noto Sans,Noto Sans Arabic,Noto Sans Hebrew,Noto Sans Devanagari,Noto Sans Thai,Arial Unicode MS,"
     "Noto Sans CJK SC,Noto Sans CJK JP,Source Han Sans SC,WenQuanYi Micro Hei,"
@@ -33,7 +33,7 @@ FONTS = (
 LARGEST = 200.0  # inches; at 150 pixels per inch an image of 30,000 pixels
 DOTS_PER_INCH = 150
 LINE_HEIGHT = 0.21  # of a token in a column
-FAINTEST = 0.01  # weights below it get no line
+FAINTEST = 0.01  # weights below it have no line
 
 
 def heat_maps(
@@ -79,8 +79,8 @@ def word_lines(
     """Lines from a word to what it attends to, a colour for each head, as in the paper's Figures 3 to 5.
 
     `word` is a word of the source (encoder) or of the target (decoder, cross), or a part of one; its first occurrence
-    counts. The kinds are by default those whose queries hold it; layers and heads as in `select`. Raises as
-    `heat_maps`, and ValueError if the sentence does not hold the word.
+    is used. The kinds are by default those whose queries contain it; layers and heads are as in `select`. Raises as
+    `heat_maps`, and ValueError if the sentence does not contain the word.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
     positions = [word_positions(column.queries, word) for column in columns]
@@ -113,9 +113,9 @@ def word_lines(
 def save_picture(figure: Figure, path: str | Path) -> str:
     """Writes a figure as PNG or SVG, by the ending of the path, and makes its folder.
 
-    In an SVG, words are text: whoever opens it sees them in fonts of their own, in any script. In a PNG they are drawn
-    with the fonts of this machine. Raises ValueError for another ending, and OSError if the file cannot be written.
-    Returns the characters that no font here has, which a PNG shows as boxes; none for an SVG.
+    In an SVG, words are text, shown in the fonts of the viewer's machine. In a PNG they are drawn with the fonts of
+    this machine. Raises ValueError for another ending, and OSError if the file cannot be written. Returns the
+    characters that no font here has, which a PNG shows as boxes; none for an SVG.
     """
     ending = picture_ending(path)
     import matplotlib
@@ -138,7 +138,7 @@ def picture_ending(path: str | Path) -> str:
 
 
 class _Sheet:
-    """A figure with the sentences as its heading, apart from pyplot and its state. Positions are from the top left."""
+    """A figure with the sentences as its heading, independent of pyplot. Positions are from the top left."""
 
     NARROWEST = 6.0
 
@@ -179,7 +179,7 @@ class _Sheet:
 
 @functools.cache
 def _plain() -> dict[str, Any]:
-    """The style of text that is shown as it is: `$` starts no formula, and each character has a font if any has it."""
+    """The style of literal text: `$` starts no formula, and each character is drawn in a font that has it, if any."""
     from matplotlib import font_manager
 
     installed = set(font_manager.get_font_names())

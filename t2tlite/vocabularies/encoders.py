@@ -1,4 +1,4 @@
-"""Vocabulary files of both kinds: opening them, and what manifests record of them."""
+"""Vocabulary files of both types: how they are opened, and what manifests record about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENCODERS: dict[str, Callable[..., TextEncoder]] = {"sentencepiece": SentencePiec
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VocabularyEntry:
-    """What a manifest records of a vocabulary file."""
+    """What a manifest records about a vocabulary file."""
 
     file: FileName  # the file's name in the folder of the manifest
     type: str = ""  # "sentencepiece" or "subwords"; the file name's ending says the same
@@ -36,7 +36,7 @@ class VocabularyEntry:
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """The type of a vocabulary by its file name: "sentencepiece", "subwords", or else a ValueError."""
+    """The type of a vocabulary by its file name, "sentencepiece" or "subwords"; ValueError for another ending."""
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
             return kind
@@ -55,8 +55,8 @@ def open_encoders(
 ) -> tuple[TextEncoder, TextEncoder]:
     """The encoders of source and target; one object for both if they share a vocabulary.
 
-    Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its content is not the recorded one
-    or not a vocabulary.
+    Raises FileNotFoundError with `advice` if a file is missing, and ValueError if its content is not the recorded
+    content or not a vocabulary.
     """
     encoders = {}
     for entry in (source, target):

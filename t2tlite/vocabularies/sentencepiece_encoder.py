@@ -13,21 +13,21 @@ from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
 
-LARGEST_SIZE = 10**7  # of a vocabulary; asked for billions of pieces, SentencePiece does not end
+LARGEST_SIZE = 10**7  # of a vocabulary; with billions of pieces, SentencePiece would not end
 SPACE = "\u2581"  # how a piece writes the space before a word
 SPECIAL_IDS = 259  # special tokens and bytes
 UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded text
 
-# Characters beyond this share of the training text are spelled in bytes instead of taking up a piece each. Text of up
-# to 10,000 characters keeps them all; web-crawled text loses the thousands of characters that occur a few times in it.
+# Characters beyond this share of the training text are spelled in bytes instead of each taking up a piece. Text of up
+# to 10,000 characters keeps them all; web-crawled text loses the thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
-# SentencePiece skips sentences of more than 4,192 bytes; longer ones are learned from in parts of this many characters.
+# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into parts of this many characters.
 SENTENCE_CHARACTERS = 1000
 
 
 class VocabularySizeError(ValueError):
-    """The text has no vocabulary of the size received; what is known of `smallest` and `largest` size has a value."""
+    """The text allows no vocabulary of this size; `smallest` and `largest` are the bounds, or None if not known."""
 
     def __init__(self, received: int, num_symbols: int, smallest: int | None = None, largest: int | None = None):
         self.smallest, self.largest = smallest, largest
@@ -158,7 +158,7 @@ def _parts(sentences: Iterable[str]) -> Iterator[str]:
 
 
 def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
-    """SentencePiece's message, reworded so that it says what to do."""
+    """An error with SentencePiece's message, reworded to say what to do."""
     if found := re.search(r"too high.*?<= (\d+)", message):
         return VocabularySizeError(vocab_size, num_symbols, largest=int(found[1]))
     if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):

@@ -31,9 +31,9 @@ NUM_CODES = 0x110000  # of Unicode
 def build_subwords(sentences: Iterable[str], vocab_size: int, path: str | Path) -> None:
     """Learns a vocabulary of about `vocab_size` subtokens from `sentences` and writes it to `path`.
 
-    The sentences are read once; tensor2tensor's problems strip each first. The vocabulary is within 1 % of the target
-    if a minimum count between 1 and 1,000 leads to such a size; otherwise it is the nearest that the search finds.
-    Small text gives fewer.
+    The sentences are read once; tensor2tensor's problems strip each first. The size is within 1 % of the target if a
+    minimum count between 1 and 1,000 leads to such a size; otherwise it is the nearest that the search finds. Small
+    text gives fewer subtokens.
 
     Raises ValueError if there is no text, `vocab_size` is less than the special tokens and the text's characters need,
     or a sentence contains a lone surrogate.
@@ -63,14 +63,14 @@ def count_tokens(sentences: Iterable[str]) -> Counter[str]:
 
 
 def alphabet_of(tokens: Iterable[str]) -> frozenset[str]:
-    """The characters that are subtokens themselves: those of the tokens, of the special tokens and of escapes."""
+    """The characters that are themselves subtokens: those of the tokens, the special tokens and escapes."""
     return subword_encoder.ESCAPE_CHARACTERS.union(*RESERVED, *tokens) - UNWRITABLE
 
 
 def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str]:
     """About `target_size` subtokens, in the order of their ids.
 
-    Bisects the minimum count as tensor2tensor does, which also accepts a vocabulary within 1 % of the target.
+    Bisects the minimum count as tensor2tensor does, and like it accepts a vocabulary within 1 % of the target.
     """
 
     def bisect(smallest: int, largest: int) -> list[str]:
@@ -116,10 +116,10 @@ def _subtoken_starts(text: str, subtokens: Iterable[str]) -> list[int]:
 def _frequent_prefixes(text: str, starts: np.ndarray, counts: np.ndarray, min_count: int) -> dict[str, int]:
     """Prefixes that occur at least `min_count` times outside of longer such prefixes, and all single characters.
 
-    They are prefixes of what is left of a token from each of the `starts` on, [N] indices into `text`; that token
-    occurs `counts` times, [N]. tensor2tensor counts every prefix, and subtracts the count of each subtoken from those
-    of its own prefixes. Here prefixes grow by a character at a time, and those that are too rare no longer: in text
-    without spaces a token is as long as a clause, and nearly all of its prefixes occur once.
+    They are prefixes of the rest of a token after each of the `starts`, [N] indices into `text`; that token occurs
+    `counts` times, [N]. tensor2tensor counts every prefix, and subtracts the count of each subtoken from those of its
+    own prefixes. Here prefixes grow by one character at a time, and rare ones stop growing: in text without spaces a
+    token is as long as a clause, and nearly all of its prefixes occur once.
     """
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32).astype(np.int64)
     # for each length from 1: of each prefix [P], where it begins, its index among those one shorter, its occurrences

@@ -33,9 +33,9 @@ ESCAPE_CHARACTERS = frozenset("\\_u;0123456789")
 # Letters and digits are Unicode's categories L and N, which \w matches in addition to `_`.
 TOKENS = re.compile(r"[^\W_]+|[\W_]+")
 ESCAPES = re.compile(r"\\u|\\\\|\\([0-9]+);")
-NO_CHARACTER = "\u3013"  # decoded from the number of no character
+NO_CHARACTER = "\u3013"  # decoded from a number that is not a character's
 
-# Tokens whose ids are cached, in some 30 MB. Of the tokens in 400,000 English and German sentences, 98 % are repeated.
+# Tokens whose ids are cached, in some 30 MB. In 400,000 English and German sentences, 98 % of the tokens are repeated.
 CACHED_TOKENS = 2**17
 
 
@@ -96,8 +96,8 @@ def longest_by_start(subtokens: Iterable[str]) -> dict[str, int]:
 def longest_matches(escaped: str, subtokens: Collection[str], longest: Mapping[str, int]) -> list[str]:
     """Splits an escaped token into subtokens from left to right, each the longest that matches.
 
-    `longest` is that of `longest_by_start`. Raises KeyError with a character that is not a subtoken, where no longer
-    one matches.
+    `longest` comes from `longest_by_start`. Raises KeyError with the character if neither it nor a longer string is a
+    subtoken.
     """
     matches = []
     start = 0
@@ -115,11 +115,11 @@ def longest_matches(escaped: str, subtokens: Collection[str], longest: Mapping[s
 class SubwordEncoder(TextEncoder):
     r"""A vocabulary file of tensor2tensor's: text to token ids and back.
 
-    Every line of the file is a subtoken, mostly in quotes; line n, counted from 0, has id n. As in tensor2tensor,
-    carriage returns are left out, an empty line is never used, and of two equal lines the later one is used.
+    Every line of the file is a subtoken, usually in quotes; line n, counted from 0, has id n. As in tensor2tensor,
+    carriage returns are removed, an empty line is never used, and of two equal lines the later one is used.
 
     `decode(encode(text))` is the same text for any Unicode text: characters that the vocabulary lacks are spelled as
-    their numbers, `\8364;`. Ids are those of tensor2tensor, and so is decoded text, except that `decode`
+    their numbers, `\8364;`. Ids and decoded text are those of tensor2tensor, except that `decode`
 
     - stops at the first EOS and skips padding, which tensor2tensor writes out as `<EOS>` and `<pad>`;
     - refuses ids out of range, for which tensor2tensor writes nothing;

@@ -1,4 +1,4 @@
-"""What the encoders of both kinds of vocabulary have in common.
+"""What the encoders of both types of vocabulary have in common.
 
 In every vocabulary the padding token has id 0 and the end-of-sentence token (EOS) id 1. `encode` adds neither: the
 token store appends EOS, and batches are padded. `decode` ends at EOS and skips padding.
@@ -27,7 +27,7 @@ class TextEncoder(Protocol):
         """
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as models output them.
+        """The text of `ids` up to the first EOS, padding skipped. Any ids in range are accepted, as a model may emit.
 
         Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """

@@ -119,4 +119,4 @@ def test_early_stopping_is_easy_to_find(capsys):
     text = capsys.readouterr().out
     flag = text.index("  --early_stopping_evals\n")
     assert "--early_stopping_evals=" in text[: text.index("Flags:")]
-    assert "Early stopping: end training after this many evaluations" in text[flag:]
+    assert "Early stopping: stop after this many evaluations" in text[flag:]

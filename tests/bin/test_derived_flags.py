@@ -20,7 +20,7 @@ def test_the_training_loops_flags(capsys):
     assert flags.Command("Doc.", flags.LOOP, kept.append)([f"--{name}={v}" for name, v in given.items()]) == 0
     assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
     assert flags.DEFINITIONS["keep_checkpoint_max"] == (
-        "Checkpoints kept, the newest; the best by dev is kept in addition.", int, 20
+        "Number of newest checkpoints to keep, besides the best on dev.", int, 20
     )  # fmt: skip
 
 
@@ -47,7 +47,7 @@ def test_options_of_our_problems():
     kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
     assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
     assert "of about vocab_size pieces. (default: sentencepiece)" in found["vocab_type"].help
-    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Files of automatically parsed trees")
+    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Additional training files")
 
 
 def test_options_of_other_problems(monkeypatch):
@@ -80,7 +80,7 @@ def test_options_of_other_problems(monkeypatch):
 
     found = flags.problem_flags()
     share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
-    share += "many as it can. (default: the problem's)"
+    share += "many as it allows. (default: the problem's)"
     assert found["vocab_size"] == (share, int, None)
     assert found["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"

@@ -250,7 +250,7 @@ def test_require():
     assert flags.Command("Doc.", ("problem", "n", "hparams", "t2t_vocab"), kept.append)(argv) == 0
     args = kept[0]
     flags.require(args, "problem", "n")
-    with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help says what for\.$"):
+    with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help explains the flags\.$"):
         flags.require(args, "problem", "hparams")
     with pytest.raises(flags.CommandError, match=r"^--hparams and --t2t_vocab must be given\."):
         flags.require(args, "hparams", "problem", "t2t_vocab")

@@ -59,7 +59,7 @@ def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
     assert "tok:intl" in first
-    assert " = 29.14 " in first  # tensor2tensor's uncased figure
+    assert " = 29.14 " in first  # tensor2tensor's uncased score
     assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
     assert " = 28.47 59.9/34.1/22.0/14.6 " in second  # get_ende_bleu.sh
     assert "hyp_len = 64499 ref_len = 62148" in second

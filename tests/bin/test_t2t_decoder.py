@@ -145,7 +145,7 @@ def test_run_copied_elsewhere_and_data_gone(made, copy, tmp_path, capsys):
     assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
     told = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in told
-    assert "Or say with --data_dir where the data of this run is now." in told
+    assert "Or give --data_dir, where the data of this run is now." in told
 
     assert t2t_decoder.main([f"--output_dir={copy}", "--split=test", f"--data_dir={made.data}"]) == 0
     assert (
@@ -257,7 +257,7 @@ def test_output_dir_that_is_no_run(made, tmp_path, capsys):
     assert t2t_decoder.main(["--split=test"]) == 1
     assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     assert t2t_decoder.main([f"--output_dir={made.run}/best", "--split=test"]) == 1
-    assert f"{made.run} is one; --checkpoint_path={made.run}/best goes with it." in capsys.readouterr().err
+    assert f"{made.run} is one; use it with --checkpoint_path={made.run}/best." in capsys.readouterr().err
     for folder in (tmp_path, tmp_path / "absent", made.data / "twenty_words"):  # the last has a manifest.json
         assert t2t_decoder.main([f"--output_dir={folder}", "--split=test"]) == 1
         told = capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_evalbs_sample(fixtures, capsys):
     expected = re.sub(r"^( +\d+ +4    [12] .*)     4     0     0.00$", r"\1     0     0     0.00", expected, flags=re.M)
     # summed up crossing brackets otherwise (16 where the rows have 1, and set a column less wide),
     expected = expected.replace("    86     98   95     16 ", "    86    98    95      1 ")
-    # and had no F-measure: the figures here are those of the version that made the other fixtures.
+    # and had no F-measure: the scores here are those of the version that made the other fixtures.
     expected = re.sub(r"(Precision +=  90.53\n)", r"\1Bracketing FMeasure       =  89.12\n", expected)
     expected = re.sub(r"(Precision +=  85.25\n)", r"\1Bracketing FMeasure       =  83.20\n", expected)
     argv = [f"--gold={folder}/sample.gld", f"--predicted={folder}/sample.tst", f"--prm={folder}/sample.prm"]

@@ -37,7 +37,7 @@ def refused(capsys, *flags):
 
 
 def test_a_run_is_required(capsys):
-    assert "--output_dir must be given. --help says what for." in refused(capsys)
+    assert "--output_dir must be given. --help explains the flags." in refused(capsys)
 
 
 def test_a_folder_that_is_no_run(capsys, tmp_path):

@@ -189,7 +189,7 @@ def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
         ("--seeds=2,2", "--seeds must be whole numbers, all different. Received: '2,2'."),
         ("--output_dir=", "--output_dir must be given."),
         ("--hparams_set=twenty_word", "There is no hparam set 'twenty_word'. Did you mean "),
-        ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
+        ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
         ("--data_dir=none", "There is no finished data of twenty_words in none. Run t2t-datagen --problem=twenty_wo"),
         ("--time", "--time goes with --dry_run. Received: --time alone."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),

@@ -9,7 +9,7 @@ import pytest
 from tiny_run import checkpoint_names, events, small
 from tiny_task import contents
 
-from t2tlite.decoding.translator import Translator
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.runs.run_folder import RunFolder
 from t2tlite.training import loop
@@ -116,18 +116,18 @@ def test_a_signal_while_the_best_is_written_comes_after_it(made, tmp_path, dev, 
 
 def test_an_error_in_scoring_is_no_worse_evaluation(made, tmp_path, dev, monkeypatch, capsys):
     run, how = tmp_path / "run", [EVERY_2, "--train_steps=4", "--early_stopping_evals=1", "--eval_bleu"]
-    decode = Translator.decode_and_score
+    decode = TextDecoder.decode_and_score
 
     def broken(*args):
         raise OSError("[Errno 28] No space left on device")
 
-    monkeypatch.setattr(Translator, "decode_and_score", broken)
+    monkeypatch.setattr(TextDecoder, "decode_and_score", broken)
     dev += [2.0]
     assert small(made, run, *how) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert (evaluated(run), checkpoint_names(run)) == (({}, None), ["model.ckpt-2"])
 
-    monkeypatch.setattr(Translator, "decode_and_score", decode)
+    monkeypatch.setattr(TextDecoder, "decode_and_score", decode)
     dev += [2.0, 2.0]
     assert small(made, run, *how) == 0
     assert evaluated(run)[0] == {2: 2.0, 4: 2.0}

@@ -40,7 +40,7 @@ def refused(made, tmp_path, capsys, *more, status=1):
         ("--random_seed=-1", "random_seed must be at least 0. Received: -1."),
         ("--worker_gpu=99", "--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, "),
         ("--verbosity=loud", "--verbosity must be one of debug, info, warning, error. Received: 'loud'."),
-        ("--vocab_size=500", "--vocab_size: options of the data go with --generate_data, or to t2t-datagen."),
+        ("--vocab_size=500", "--vocab_size: options of the data need --generate_data, or belong to t2t-datagen."),
         ("--t2t_usr_dir=absent", "--t2t_usr_dir must be a folder with an __init__.py. Received: absent."),
         (
             "--output_dir=",
@@ -80,11 +80,11 @@ def test_required_flags(capsys):
     assert t2t_trainer.main([]) == 1
     told = capsys.readouterr().err
     example = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
-    assert f"--problem and --hparams_set must be given. --help says what for. Example: {example}." in told
+    assert f"--problem and --hparams_set must be given. --help explains the flags. Example: {example}." in told
     assert t2t_trainer.main(["--problem=grammar_ende"]) == 1
-    assert "--hparams_set must be given. --help says what for. Example: " in capsys.readouterr().err
+    assert "--hparams_set must be given. --help explains the flags. Example: " in capsys.readouterr().err
     assert t2t_trainer.main(["--output_dir=absent"]) == 1
-    assert "--hparams_set must be given. --help says what for." in capsys.readouterr().err
+    assert "--hparams_set must be given. --help explains the flags." in capsys.readouterr().err
 
 
 def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
@@ -94,4 +94,4 @@ def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training_run, "train", too_large)
     assert small(made, tmp_path / "run") == 1
     told = capsys.readouterr().err
-    assert "The memory does not suffice (OOM when allocating tensor). Lower batch_size" in told
+    assert "There is not enough memory (OOM when allocating tensor). Lower batch_size" in told

@@ -83,7 +83,7 @@ def test_a_second_trainer_is_refused(made, copy, capsys):
     with only_process(copy, "train a run"):
         assert train(made, copy, "--train_steps=130") == 1
     told = capsys.readouterr().err
-    assert f"Only one process at a time can train a run. Received: {copy}, which another one is filling." in told
+    assert f"Only one process at a time can train a run. Received: {copy}, which another process is using." in told
     assert RunFolder(copy).command() == RunFolder(made.run).command()
 
 

@@ -95,7 +95,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_
     search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
     found = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
     assert [one[0].ids for one in found] == [[2], [3]]
-    with pytest.raises(ValueError, match=r"does not suffice to decode a sentence of 4 tokens with beam_size=1\. Split"):
+    with pytest.raises(ValueError, match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split"):
         decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
 
 
@@ -146,13 +146,13 @@ def test_restricted_self_attention_is_refused_by_name():
     [
         (
             {"min_length": 3},
-            r"decodes with min_length=0 alone\. Received: min_length=3\.",
+            r"decodes only with min_length=0\. Received: min_length=3\.",
         ),
         (
             {"no_repeat_ngram_size": 2},
-            r"with no_repeat_ngram_size=0 alone\. Received: no_repeat_ngram_size=2\.",
+            r"only with no_repeat_ngram_size=0\. Received: no_repeat_ngram_size=2\.",
         ),
-        ({"sampling_method": "random"}, r"with sampling_method=argmax alone\. Received: sampling_method=random\."),
+        ({"sampling_method": "random"}, r"only with sampling_method=argmax\. Received: sampling_method=random\."),
     ],
 )
 def test_options_that_are_not_kept_are_refused_by_name(options, message):

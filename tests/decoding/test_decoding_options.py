@@ -128,9 +128,9 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
     [
         (
             {"sampling_temp": 0.5},
-            "sampling_temp goes with sampling_method=random. Received: sampling_temp=0.5, sampling_",
+            "sampling_temp requires sampling_method=random. Received: sampling_temp=0.5, sampling_",
         ),
-        ({"sampling_seed": 3}, "sampling_seed goes with sampling_method=random."),
+        ({"sampling_seed": 3}, "sampling_seed requires sampling_method=random."),
         ({"sampling_method": "beam"}, "sampling_method must be one of argmax, random. Received: 'beam'."),
         (
             {"sampling_method": "random", "sampling_top_p": 1.5},
@@ -139,7 +139,7 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
         (
             {"min_length": 10**6, "no_repeat_ngram_size": 1, "extra_length": 4000},
-            "Some translation of each sentence must",
+            "The options must allow a translation of",
         ),
     ],
 )

@@ -63,7 +63,7 @@ def test_the_program_in_the_readme_translates(made, load, tmp_path, capsys, monk
 def test_an_export_that_computes_something_else_is_refused(made, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(ctranslate2_spec, "position_table", lambda hparams: ctranslate2_spec.np.zeros((4096, 32), "f4"))
     assert export(made.run, tmp_path / "out") == 1
-    assert "An export must give what the run gives. Received for" in capsys.readouterr().err
+    assert "An export must decode as the run does. Received for" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -71,7 +71,7 @@ def test_an_export_that_computes_something_else_is_refused(made, tmp_path, capsy
     ("flags", "message"),
     [
         (["--quantization=int4"], "quantization must be one of float32, "),
-        (["--decode_hparams=min_length=2"], "decodes with min_length=0 alone. Received: min_length=2."),
+        (["--decode_hparams=min_length=2"], "decodes only with min_length=0. Received: min_length=2."),
     ],
 )
 def test_refused(made, tmp_path, capsys, flags, message):

@@ -55,6 +55,6 @@ def test_a_file_with_other_weights_is_found(made, tmp_path, monkeypatch):
         return loaded
 
     monkeypatch.setattr(keras_file.keras.saving, "load_model", changed)
-    with pytest.raises(ValueError, match=r"An export must give what the run gives\. Received for '"):
+    with pytest.raises(ValueError, match=r"An export must decode as the run does\. Received for '"):
         t2tlite.load(made.run).export(tmp_path / "out", "keras")
     assert not list(tmp_path.iterdir())

@@ -212,7 +212,7 @@ def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
             weight.assign(before)
 
     monkeypatch.setitem(formats.FORMATS, "saved_model", formats.FORMATS["saved_model"]._replace(write=write))
-    with pytest.raises(ValueError, match=r"An export must give what the run gives\. Received for '"):
+    with pytest.raises(ValueError, match=r"An export must decode as the run does\. Received for '"):
         model.export(tmp_path / "out")
     assert not list(tmp_path.iterdir())
 
@@ -234,8 +234,7 @@ def untrained(model: Translator, changes: str, manifest: RunManifest | None = No
     random = np.random.default_rng(1)
     for variable in other.variables:
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
-    encoders = model.source_encoder, model.target_encoder
-    return Translator(other, encoders, manifest or model.manifest, hparams.jit_compile, "RUN/model.ckpt-7")
+    return Translator(other, model.encoders, manifest or model.manifest, hparams.jit_compile, "RUN/model.ckpt-7")
 
 
 @pytest.mark.slow
@@ -273,7 +272,7 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
 
     monkeypatch.setitem(catalogue.TASKS, "summaries", Summaries)
     manifest = dataclasses.replace(model.manifest, task="summaries")
-    other = Translator(model.model, (model.source_encoder, model.target_encoder), manifest)
+    other = Translator(model.model, model.encoders, manifest)
     with pytest.raises(ValueError, match=r"exports the tasks translation, parsing\. Received: a run of .* 'summaries'"):
         other.export(tmp_path / "out")
     assert not list(tmp_path.iterdir())

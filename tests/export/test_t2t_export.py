@@ -109,14 +109,14 @@ def test_an_empty_folder_is_used_and_a_link_is_kept(made, quick, tmp_path):
 def test_a_difference_leaves_nothing_behind_and_keeps_the_earlier_export(made, quick, tmp_path, capsys):
     def differs(model, folder, settings, sentences):
         assert (folder / "model.bin").is_file()
-        raise ValueError("An export must give what the run gives.")
+        raise ValueError("An export must decode as the run does.")
 
     assert export(made.run, tmp_path / "out") == 0
     before = contents(tmp_path)
     quick["verify"] = differs
     capsys.readouterr()
     for name in ("out", "other"):
-        assert "must give what the run gives" in refused(capsys, export(made.run, tmp_path / name, "--overwrite"))
+        assert "must decode as the run does" in refused(capsys, export(made.run, tmp_path / name, "--overwrite"))
         assert contents(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 

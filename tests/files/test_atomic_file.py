@@ -104,3 +104,12 @@ def test_a_place_that_cannot_be_written(tmp_path: Path, path: str, message: str)
     (tmp_path / "file").touch()
     with pytest.raises(OSError, match=message):
         check_writable(tmp_path / path)
+
+
+def test_text_is_written_whole_or_not_at_all(tmp_path):
+    file = tmp_path / "new" / "file.txt"
+    write_text(file, "one\n")
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        write_text(file, "two \udc80\n")
+    assert file.read_text() == "one\n"
+    assert [path.name for path in file.parent.iterdir()] == ["file.txt"]

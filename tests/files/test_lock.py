@@ -15,7 +15,7 @@ import pytest
 from t2tlite.files.lock import LOCK, only_process
 
 REFUSED = (
-    r"^Only one process at a time can bake\. Received: .*/oven, which another one is filling\. Wait until it is done"
+    r"^Only one process at a time can bake\. Received: .*/oven, which another process is using\. Wait until it is done"
 )
 
 
@@ -76,7 +76,7 @@ def test_a_lock_file_removed_by_its_owner_is_not_locked(tmp_path, monkeypatch):
         flock(handle, how)
 
     monkeypatch.setattr(fcntl, "flock", slow_flock)
-    with pytest.raises(ValueError, match="which another one is filling"), only_process(tmp_path, "bake"):
+    with pytest.raises(ValueError, match="which another process is using"), only_process(tmp_path, "bake"):
         pass
     second[0].close()
 

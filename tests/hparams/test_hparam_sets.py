@@ -123,7 +123,7 @@ def test_table_3_counts(base):
 def test_table_3_rows_add_what_the_paper_says(base, row, changes, millions):
     """Rows of the same width as base: whatever the vocabulary, the difference to base is the paper's."""
     difference = parameters(base.override(changes), VOCABULARY) - parameters(base, VOCABULARY)
-    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0), row  # both of its figures are rounded
+    assert difference / 1e6 == pytest.approx(millions - 65, abs=1.0), row  # both of its numbers are rounded
 
 
 @pytest.mark.parametrize("heads", [1, 4, 16, 32])

@@ -1,4 +1,4 @@
-"""Scores against figures made by sacrebleu and by Moses's Perl scripts, step by step."""
+"""Scores against values computed by sacrebleu and by Moses's Perl scripts, step by step."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from pathlib import Path
 import pytest
 
 from t2tlite.metrics.bleu import (
-    Bleu,
     compound_split_bleu,
-    corpus_bleu,
     moses_tokenize,
     multi_bleu,
     replace_unicode_punctuation,
     split_hyphens,
 )
+from t2tlite.metrics.corpus_metrics import CorpusScore, corpus_scores
 
 SMALL = ["grammar_ende", "grammar_enfr"]
 LARGE = [
@@ -32,7 +31,7 @@ LARGE = [
     )
 ]
 SETS = SMALL + LARGE
-TOKENISED_SETS = LARGE[:3]  # those with figures of the paper's pipeline
+TOKENISED_SETS = LARGE[:3]  # those with scores of the paper's pipeline
 
 
 @pytest.fixture
@@ -47,13 +46,17 @@ def lines(path: Path) -> list[str]:
 
 
 def load(bleu_dir: Path, name: str) -> tuple[list[str], list[str], dict]:
-    """Translations, references and expected figures of one set."""
+    """Translations, references and expected scores of one set."""
     expected = json.loads((bleu_dir / "expected.json").read_text(encoding="utf-8"))[name]
     return lines(bleu_dir / expected["hyp"]), lines(bleu_dir / expected["ref"]), expected
 
 
-def perl_line(bleu: Bleu) -> str:
-    """The score as multi-bleu.perl prints it, so that every figure in the line is compared."""
+def corpus_bleu(translations: list[str], references: list[str], tokenize="13a", lowercase=False) -> CorpusScore:
+    return corpus_scores(translations, references, ["bleu"], tokenize, lowercase)[0]
+
+
+def perl_line(bleu: CorpusScore) -> str:
+    """The score as multi-bleu.perl prints it, so that every number in the line is compared."""
     score = bleu.result
     precisions = "/".join(f"{p:.1f}" for p in score.precisions)
     return (
@@ -83,9 +86,6 @@ def test_intl_is_what_tensor2tensor_reports(bleu_dir, name):
 def test_multi_bleu_is_the_perl_script(bleu_dir, name):
     translations, references, expected = load(bleu_dir, name)
     assert perl_line(multi_bleu(translations, references)) == expected["multi-bleu.perl (files as they are)"]
-    lowercased = multi_bleu(translations, references, lowercase=True)
-    assert perl_line(lowercased) == expected["multi-bleu.perl -lc"]
-    assert "case:lc" in lowercased.signature
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -282,7 +282,7 @@ def test_data_that_has_moved(made, copy, tmp_path):
     manifest = json.loads((copy / "manifest.json").read_text())
     (copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
     _, text = report(made, copy)
-    assert "Or say with --data\\_dir where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
+    assert "Or give --data\\_dir, where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
     assert "| sentence | output |" in text
     _, text = report(made, copy, f"--data_dir={made.data}")
     assert "| sentence | source | output | reference |" in text

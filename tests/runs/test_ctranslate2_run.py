@@ -122,7 +122,7 @@ def test_a_checkpoint_of_another_model_is_an_error(copy):
 def test_a_run_that_cannot_be_written_is_an_error(copy):
     (copy / "ctranslate2").write_text("a file")
     with pytest.raises(
-        OSError, match=r"ctranslate2/float32 must be a folder that can be written.* the engine tensorflow"
+        OSError, match=r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
     ):
         load_converted(copy)
 

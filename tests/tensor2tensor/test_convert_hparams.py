@@ -245,7 +245,8 @@ DEFAULT_RATE = {
         ({"scheduled_sampling_prob": 0.5},
          "scheduled_sampling_prob=0.5: t2tlite trains with teacher forcing only.", {}),
         ({"sampling_method": "random"},
-         "sampling_method=random: t2tlite decodes by beam search, not by sampling.", {}),
+         "sampling_method=random: t2tlite decodes by beam search; --decode_hparams=sampling_method=random samples.",
+         {}),
         ({"min_length": 4}, "min_length=4: t2tlite trains on short pairs too.", {}),
         ({"max_input_seq_length": 100},
          "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "

@@ -178,7 +178,7 @@ def test_a_target_space_that_nothing_tells(tmp_path, capsys):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
     told = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
-    assert f"Note: {told}, that of nearly all problems; if yours" in capsys.readouterr().err
+    assert f"Note: {told}, as in nearly all problems; if yours" in capsys.readouterr().err
     assert RunFolder(run).manifest().target_space == 0
 
 

@@ -78,7 +78,7 @@ def test_flags(theirs, capsys, flag, message):
 
 def test_required_flags(capsys):
     assert t2t_import.main([]) == 1
-    told = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help says what for."
+    told = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help explains the flags."
     assert told in capsys.readouterr().err
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints: found, kept, restored, averaged."""
+"""Checkpoints: saved, kept, restored, averaged."""
 
 from __future__ import annotations
 
@@ -15,15 +15,7 @@ import pytest
 import tensorflow as tf
 from tiny_task import contents
 
-from t2tlite.files.atomic_file import write_text
-from t2tlite.files.checkpoint_paths import (
-    checkpoint_at,
-    copy_checkpoint,
-    find_checkpoint,
-    list_checkpoints,
-    remove_checkpoint,
-    step_of,
-)
+from t2tlite.files.checkpoint_paths import checkpoint_at, copy_checkpoint, list_checkpoints, remove_checkpoint, step_of
 from t2tlite.runs.run_folder import DevEvaluation, RunFolder
 from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights, save_weights
 
@@ -67,14 +59,6 @@ def run(three, tmp_path):
     return Path(shutil.copytree(three, tmp_path / "run"))
 
 
-def test_listed_by_step(run):
-    (run / "model.ckpt-x.index").touch()
-    (run / "other.ckpt-7.index").touch()
-    assert list_checkpoints(run) == [f"{run}/model.ckpt-{step}" for step in (5, 40, 100)]
-    assert list_checkpoints(run / "absent") == []
-    assert [step_of(path) for path in (f"{run}/model.ckpt-40", "model")] == [40, 0]
-
-
 def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
     """TensorFlow has one error for both, with this message for a full disk."""
 
@@ -87,82 +71,6 @@ def test_a_full_disk_is_not_too_little_memory(run, monkeypatch):
     message = r"^model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S+; No space left on device\. Free "
     with pytest.raises(OSError, match=message):
         saved.save(7)
-
-
-def test_found(run, monkeypatch):
-    assert find_checkpoint(run) == f"{run}/model.ckpt-100"
-    assert find_checkpoint(run / "absent", str(run)) == f"{run}/model.ckpt-100"
-    assert find_checkpoint(run, f"{run}/model.ckpt-5") == f"{run}/model.ckpt-5"
-    assert find_checkpoint(run, f"{run}/model.ckpt-5.index") == f"{run}/model.ckpt-5"
-    monkeypatch.setenv("HOME", str(run.parent))
-    assert find_checkpoint(run, f"~/{run.name}/model.ckpt-5") == f"{run}/model.ckpt-5"
-
-
-def test_not_found(run, tmp_path_factory):
-    empty = tmp_path_factory.mktemp("empty")
-    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\. .* Train first, or name another\."):
-        find_checkpoint(empty)
-    with pytest.raises(FileNotFoundError, match=rf"{run} has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100\."):
-        find_checkpoint(run, f"{run}/model.ckpt-41")
-    with pytest.raises(FileNotFoundError, match=rf"no checkpoint at {empty}\. .* Train first, or name another\."):
-        checkpoint_at(empty)
-
-
-@pytest.fixture
-def with_best(run):
-    """The run, with a best checkpoint of step 17, which is no longer among the newest, and an average."""
-    for name in ("best/model.ckpt-17.index", "averaged/model.ckpt-100.index"):
-        (run / name).parent.mkdir()
-        (run / name).touch()
-    return run
-
-
-@pytest.mark.parametrize(
-    ("chosen", "expected"),
-    [
-        ("newest", "model.ckpt-100"),
-        ("best", "best/model.ckpt-17"),
-        ("averaged", "averaged/model.ckpt-100"),
-        ("40", "model.ckpt-40"),
-        ("100", "model.ckpt-100"),
-        ("17", "best/model.ckpt-17"),
-        ("model.ckpt-40", "model.ckpt-40"),
-        ("model.ckpt-40.index", "model.ckpt-40"),
-    ],
-)
-def test_a_name_is_the_runs_whatever_the_current_folder_holds(with_best, tmp_path, monkeypatch, chosen, expected):
-    monkeypatch.chdir(tmp_path)
-    for name in ("best", "averaged", "newest", "40", "100", "17"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "model.ckpt-7.index").touch()
-    (tmp_path / "model.ckpt-40.index").touch()
-    assert find_checkpoint(with_best, chosen) == f"{with_best}/{expected}"
-
-
-def test_a_path_has_a_separator(run, monkeypatch, tmp_path_factory):
-    elsewhere = tmp_path_factory.mktemp("elsewhere")
-    monkeypatch.chdir(elsewhere)
-    (elsewhere / "averaged").mkdir()
-    (elsewhere / "averaged" / "model.ckpt-7.index").touch()
-    assert find_checkpoint(run, "./averaged") == "averaged/model.ckpt-7"
-    assert find_checkpoint(run, "averaged/model.ckpt-7") == "averaged/model.ckpt-7"
-    monkeypatch.chdir(elsewhere / "averaged")
-    assert find_checkpoint(run, ".") == "model.ckpt-7"
-    monkeypatch.chdir(elsewhere)
-    message = (
-        rf"no checkpoint at {run}/averaged\. .* makes averaged\. Choose .* \./averaged is that in the current folder"
-    )
-    with pytest.raises(FileNotFoundError, match=message):
-        find_checkpoint(run, "averaged")
-
-
-def test_what_there_is_instead_is_named(with_best):
-    message = (
-        r"has model\.ckpt-5, model\.ckpt-40, model\.ckpt-100, best \(step 17\), averaged \(step 100\)\. "
-        r"Choose newest, best, averaged, a step, or a path with a /\.$"
-    )
-    with pytest.raises(FileNotFoundError, match=message):
-        find_checkpoint(with_best, "41")
 
 
 def test_newest_is_restored_with_optimizer_and_step(tmp_path):
@@ -364,12 +272,3 @@ def test_later_than_the_newest(run, folder):
     remove_checkpoint(f"{run}/model.ckpt-100")
     with pytest.raises(ValueError, match=rf"whose newest checkpoint is of step 40, and later ones in {run}/{folder}\."):
         saved.restore()
-
-
-def test_text_is_written_whole_or_not_at_all(tmp_path):
-    file = tmp_path / "new" / "file.txt"
-    write_text(file, "one\n")
-    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
-        write_text(file, "two \udc80\n")
-    assert file.read_text() == "one\n"
-    assert [path.name for path in file.parent.iterdir()] == ["file.txt"]

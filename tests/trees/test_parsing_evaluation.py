@@ -118,7 +118,7 @@ def test_summary_equals_evalb(tmp_path):
 
 
 def summary_of(text: str) -> dict[str, float]:
-    """The figures of a summary, by name."""
+    """The values of a summary, by name."""
     pairs = (line.split("=") for line in text.split("\n") if "  =" in line or "measure " in line or "crossing" in line)
     return {key.strip(): float(value) for key, value in pairs}
 
