@@ -33,7 +33,9 @@ NO_FILE = Origin()
 
 
 def listed(sentences: str | Iterable[str]) -> list[str]:
-    """A list of sentences, also of one string or of an iterator."""
+    """A list of sentences, also of one string or of an iterator; raises ValueError for anything else."""
+    if not isinstance(sentences, Iterable):
+        raise ValueError(f"A string or a list of strings is required. Received: {sentences!r}.")
     return [sentences] if isinstance(sentences, str) else list(sentences)
 
 
