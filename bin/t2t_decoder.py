@@ -89,6 +89,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.runs import decode_file
     from t2tlite.runs.decode import decode_split
     from t2tlite.runs.decode_pipeline import Workers
+    from t2tlite.runs.engines import check_engine_options
     from t2tlite.runs.line_format import LineFormat
 
     folder = flags.run_folder(args)
@@ -100,6 +101,7 @@ def main(args: flags.Args) -> None:
     _check_together(args)
     folder.hparams()  # is there a run?
     options = decode_options(folder.manifest(), args.decode_hparams)
+    check_engine_options(args.engine, options)  # known before a model is converted for the engine
     if source := args.decode_from_file or args.score_file:  # known before hours of work, not after
         check_file(source)
     target = None if args.decode_to_file in (None, "-") else args.decode_to_file
