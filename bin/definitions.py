@@ -129,7 +129,7 @@ DEFINITIONS: dict[str, Flag] = {
     "decode_from_file": Flag("Text to translate, one sentence per line; - for standard input."),
     "decode_to_file": Flag("File for the translations, which may end in .gz; by default, or with -, standard output."),
     "decode_interactive": switch("Translate lines as they are typed, or as they arrive through a pipe."),
-    "score_file": Flag("File of source TAB target lines, - for standard input; prints each target's log-probability."),
+    "score_file": Flag("File of source TAB target lines, - for standard input; prints log_prob TAB score of each."),
     "output_format": Flag(
         "text, the best translation of each line; nbest, the return_beams best of each, with log_prob and score; or "
         "jsonl, an object for each line. By default text, or nbest if return_beams is above 1."

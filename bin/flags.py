@@ -57,6 +57,7 @@ DEFINE = {
     tuple: absl_flags.DEFINE_multi_string,
 }
 
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}  # of values that may be mistyped
 
 FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
 
@@ -147,7 +148,10 @@ def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)
-    rest = _read(values, argv)
+    try:
+        rest = _read(values, argv)
+    except absl_flags.IllegalFlagValueError as error:
+        raise absl_flags.Error(_wrong_value(error, known)) from error
     if rest:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
     found = {name: getattr(values, name) for name in known}
@@ -308,6 +312,13 @@ def _read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool =
     except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
         reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
         raise ValueError(f"--flagfile must be a text file with a flag on each line. Received: {reason}.") from error
+
+
+def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]) -> str:
+    """What kind of value a flag takes; absl's message, `flag --NAME=VALUE: REASON`, says what Python cannot convert."""
+    name, _, rest = str(error).removeprefix("flag --").partition("=")
+    value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
+    return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
 
 
 def _expand(value: Any) -> Any:

@@ -20,7 +20,7 @@ Lines that are typed or arrive through a pipe; each output is written as soon as
   t2t-decoder --output_dir=RUN --decode_interactive
   cat in.txt | t2t-decoder --output_dir=RUN --decode_from_file=- > out.txt
 
-The log-probability of given translations, from a file of lines "source TAB target":
+The scores of given translations, from a file of lines "source TAB target"; written are lines "log_prob TAB score":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
 --decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how it decodes.
@@ -33,8 +33,8 @@ than its source; batch_size is in source tokens. Off by default:
                                  sampling_keep_top_k=40, sampling_top_p=0.9 and sampling_seed=1
 --prefixes reads lines "source TAB beginning of the translation".
 
-A translation has two values: log_prob, the natural log-probability of its tokens and EOS, which --score_file prints
-too; and score = log_prob / ((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered. --output_format
+A translation has two values: log_prob, the natural log-probability of its tokens and EOS; and score = log_prob /
+((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered. --output_format
   text     the best translation of each line
   nbest    "line ||| translation ||| log_prob= -0.54 ||| -0.32", lines counted from 0 and the score last, as in Moses
   jsonl    {"source": ..., "hypotheses": [{"text", "log_prob", "score", "tokens"}, ...]} for each line; --alignments
@@ -90,6 +90,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.runs import decode_file
     from t2tlite.runs.decode_pipeline import Workers
     from t2tlite.runs.decode_split import decode_split
+    from t2tlite.runs.engines import check_engine_options
     from t2tlite.runs.line_format import LineFormat
 
     folder = flags.run_folder(args)
@@ -101,6 +102,7 @@ def main(args: flags.Args) -> None:
     _check_together(args)
     folder.hparams()  # raises if there is no run
     options = decode_options(folder.manifest(), args.decode_hparams)
+    check_engine_options(args.engine, options)  # before a model is converted for the engine
     if source := args.decode_from_file or args.score_file:  # an error before hours of work, not after
         check_file(source)
     target = None if args.decode_to_file in (None, "-") else args.decode_to_file
@@ -139,8 +141,13 @@ def _check_together(args: flags.Args) -> None:
     if args.engine != "tensorflow" and (args.alignments or args.prefixes):
         given = "--alignments" if args.alignments else "--prefixes"
         raise flags.CommandError(f"{given} needs the engine tensorflow. Received: --engine={args.engine} as well.")
-    if args.score_file and (args.output_format == "nbest" or args.alignments or args.prefixes):
-        raise flags.CommandError("--score_file writes text or jsonl, without alignments, and reads pairs.")
+    nbest = args.output_format == "nbest"
+    refused = {"--output_format=nbest": nbest, "--alignments": args.alignments, "--prefixes": args.prefixes}
+    for flag, is_given in refused.items():
+        if args.score_file and is_given:
+            raise flags.CommandError(
+                f"--score_file writes text or jsonl, without alignments, and reads pairs. Received: {flag} as well."
+            )
 
 
 def _interactive(model: Translator, options: DecodeHParams, form: LineFormat) -> None:

@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+YOURS = "One of a package of yours needs --t2t_usr_dir=FOLDER."  # the end of a message that there is no such name
+
 _problems: dict[str, type] = {}
 _hparams: dict[str, Callable[[], Any]] = {}
 
@@ -70,7 +72,7 @@ def problem(name: str, **options: Any) -> Any:
     """
     base = name.removesuffix("_rev")
     if base not in _problems:
-        raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())}")
+        raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())} {YOURS}")
     cls = _problems[base]
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
@@ -82,7 +84,7 @@ def problem(name: str, **options: Any) -> Any:
 def hparams(name: str) -> Any:
     """The HParams of a registered set. Raises ValueError if there is no such set."""
     if name not in _hparams:
-        raise ValueError(f"There is no hparam set {name!r}. {did_you_mean(name, _hparams)}")
+        raise ValueError(f"There is no hparam set {name!r}. {did_you_mean(name, _hparams)} {YOURS}")
     return _hparams[name]()
 
 

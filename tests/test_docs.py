@@ -104,7 +104,7 @@ def test_make_targets_and_scripts_exist():
     ("line", "message"),
     [
         ("t2t-trainer --problem=wmt_ende --beam_size=4", "Unknown command line flag 'beam_size'"),
-        ("TF_CONFIG={} t2t-trainer --train_steps=many", "--train_steps=many"),
+        ("TF_CONFIG={} t2t-trainer --train_steps=many", "--train_steps must be a whole number."),
         ("a | t2t-bleu --translation=x --references=y > z", "Unknown command line flag 'references'"),
         ("t2t-decoder --output_dir=x; t2t-datagen --problem=wmt_enden", "There is no wmt_enden."),
         ("t2t-trainer --problem=wmt_ende --hparams_set=transformer_bas", "There is no transformer_bas."),

@@ -88,7 +88,7 @@ def test_each_call_builds_anew(filled):
         ("copy_task_re", r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
         ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
         ("_rev", r"There is no problem '_rev'\."),
-        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\."),
+        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. One of a package of yours needs --t2t"),
         ("", r"There is no problem ''\. Known: "),
     ],
 )

@@ -33,7 +33,9 @@ NO_FILE = Origin()
 
 
 def listed(sentences: str | Iterable[str]) -> list[str]:
-    """The sentences as a list, which may be given as one string or an iterable."""
+    """The sentences as a list, from one string or an iterable of strings; raises ValueError for anything else."""
+    if not isinstance(sentences, Iterable):
+        raise ValueError(f"A string or a list of strings is required. Received: {sentences!r}.")
     return [sentences] if isinstance(sentences, str) else list(sentences)
 
 

@@ -77,7 +77,7 @@ def score_lines(
     form: LineFormat = PLAIN,
     pace: Pace = FULL,
 ) -> Iterator[list[str]]:
-    """Scores any number of pairs as `decode_lines` decodes sentences: a line is the log-probability of a target."""
+    """Scores any number of pairs as `decode_lines` decodes sentences: a line has log_prob and score."""
     for window, start in _windows(pairs, max(min(WINDOW, pace.most), options.batch_size), origin, pace.ready):
         sources, targets = zip(*window, strict=True)
         scores = model.score(sources, targets, options, done, start)

@@ -53,7 +53,7 @@ def decode_file(
 def score_file(
     model: Translator, source: str | Path, target: str | Path | None, options: DecodeHParams, form: LineFormat = PLAIN
 ) -> str:
-    """Writes the log-probabilities of the targets in a file of lines "source TAB target"; as `decode_file`."""
+    """Writes log_prob and score of the targets in a file of lines "source TAB target"; as `decode_file`."""
     work = _Work("score", read_pairs, model.check_pair_lengths, score_lines)
     return _run(model, work, Path(source), target, options, form)
 

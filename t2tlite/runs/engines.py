@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.token_decoder import CTRANSLATE2, TENSORFLOW
 from t2tlite.decoding.translator import Translator
 from t2tlite.quiet import quiet_stderr
 
 ENGINES = (TENSORFLOW, CTRANSLATE2)
+
+
+def check_engine_options(engine: str, options: DecodeHParams) -> None:
+    """Raises ValueError naming an option that the engine does not have."""
+    if engine == CTRANSLATE2:
+        from t2tlite.decoding.ctranslate2_decoder import check_options
+
+        check_options(options)
 
 
 def load_with_engine(

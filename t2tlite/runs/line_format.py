@@ -78,21 +78,21 @@ class LineFormat:
         options: DecodeHParams,
         scores: Sequence[float],
     ) -> Iterator[str]:
-        """What is written for scored pairs; `scores` come from `Translator.score`.
+        """What is written for scored pairs, log_prob and score of each; `scores` come from `Translator.score`.
 
-        Under DecodeRules.score_per_token, JSON has these instead of log-probabilities.
+        Under DecodeRules.score_per_token these alone are written.
         """
-        if self.output_format != JSONL:
-            yield from (f"{score:.{DIGITS}f}" for score in scores)
-            return
         encoded = model.target_encoder.encode_batch(targets)
         for source, target, ids, score in zip(sources, targets, encoded, scores, strict=True):
             if options.rules.score_per_token:
-                values = {"negative_log_prob_per_token": round(score, DIGITS)}
+                values = {"negative_log_prob_per_token": score}
             else:
-                penalised = score / ((5 + len(ids) + 1) / 6) ** options.alpha
-                values = {"log_prob": round(score, DIGITS), "score": round(penalised, DIGITS)}
-            yield _json({"source": source, "target": target, **values})
+                values = {"log_prob": score, "score": score / ((5 + len(ids) + 1) / 6) ** options.alpha}
+            if self.output_format == JSONL:
+                rounded = {name: round(value, DIGITS) for name, value in values.items()}
+                yield _json({"source": source, "target": target, **rounded})
+            else:
+                yield "\t".join(f"{value:.{DIGITS}f}" for value in values.values())
 
     def _pair(self, line: str, origin: Origin) -> tuple[str, str]:
         source, _, prefix = line.partition("\t")

@@ -81,10 +81,11 @@ def test_the_last_of_several_counts(parsed):
     [
         (["--probelm=x"], ["Unknown command line flag 'probelm'", "Did you mean: problem? --help lists the flags."]),
         (["--vocab_sise=5"], ["Unknown command line flag 'vocab_sise'", "Did you mean: vocab_size?"]),
-        (["--vocab_size=many"], ["--vocab_size=many", "--help lists the flags."]),
-        (["--vocab_size=1.5"], ["--vocab_size=1.5"]),
-        (["--max_length_ratio=x"], ["--max_length_ratio=x"]),
-        (["--generate_data=maybe"], ["--generate_data=maybe"]),
+        (["--vocab_size=many"], ["--vocab_size must be a whole number. Received: 'many'. --help lists the flags."]),
+        (["--vocab_size=1.5"], ["--vocab_size must be a whole number. Received: '1.5'."]),
+        (["--vocab_size="], ["--vocab_size must be a whole number. Received: ''."]),
+        (["--max_length_ratio=a=b: c"], ["--max_length_ratio must be a number. Received: 'a=b: c'."]),
+        (["--generate_data=maybe"], ["--generate_data must be true or false. Received: 'maybe'."]),
         (["--data_dir=x"], ["Unknown command line flag 'data_dir'"]),  # not one of this command's
         (["somewhere"], ["Every argument is a flag, --name=value. Received: 'somewhere'."]),
         (["--problem=x", "a", "b"], ["Every argument is a flag, --name=value. Received: 'a b'."]),

@@ -203,8 +203,12 @@ def test_scores_equal_the_logits(made, model, tmp_path, capsys):
         logits = np.array(model.model(inputs, targets), np.float64)[0]
         log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))
-    shown = [float(line) for line in capsys.readouterr().out.splitlines()]
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    shown, scores = ([float(value) for value in column] for column in zip(*lines, strict=True))
     np.testing.assert_allclose(shown, expected, atol=2e-5)
+    lengths = [len(model.target_encoder.encode(target)) + 1 for _, target in pairs]
+    penalised = [value / ((5 + length) / 6) ** 0.6 for value, length in zip(expected, lengths, strict=True)]
+    np.testing.assert_allclose(scores, penalised, atol=2e-5)
     assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
 
 

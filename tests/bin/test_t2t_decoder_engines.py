@@ -75,6 +75,16 @@ def test_a_missing_package_is_one_message(copy, capsys, monkeypatch):
     assert "Traceback" not in message
 
 
+def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(copy, capsys):
+    assert decode(copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
+    told = capsys.readouterr().err
+    assert told == (
+        "t2tlite: The engine ctranslate2 decodes with min_length=0 alone. Received: min_length=5. Leave it out, or use "
+        "the engine tensorflow.\n"
+    )
+    assert not (copy / "ctranslate2").exists()
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -88,6 +88,18 @@ def test_scores_as_json_have_both_values(written, model):
     assert json.loads(line).keys() == {"source", "target", "negative_log_prob_per_token"}
 
 
+def test_scores_as_text_are_those_of_an_nbest_list(written, model):
+    hypotheses = [line.split(" ||| ") for line in written(SENTENCES[:1], "--decode_hparams=return_beams=4")]
+    pairs = [f"{SENTENCES[0]}\t{text}" for _, text, *_ in hypotheses]
+    expected = [(float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses]
+    found = [tuple(map(float, line.split("\t"))) for line in written(pairs, mode="score_file")]
+    same_tokens = [tuple(model.target_encoder.encode(one.text)) == one.ids for one in model.n_best(SENTENCES[0])]
+    assert sum(same_tokens) >= 2
+    for values, wanted, same in zip(found, expected, same_tokens, strict=True):
+        assert values == pytest.approx(wanted, abs=1e-4) or not same
+    assert len(written(["cat\tkatze"], "--decode_hparams=t2t_rules=true", mode="score_file")[0].split("\t")) == 1
+
+
 def test_prefixes(written, model):
     lines = ["red cat sees dog\tkatze blau", "horse bites bird", "\tkatze", "fish likes mouse\t"]
     found = written(lines, "--prefixes")
@@ -113,8 +125,11 @@ def test_prefixes(written, model):
             ["--decode_from_file={}", "--prefixes"],
             "Each line must be source TAB prefix, or a source. Received: {}, line 2",
         ),
-        (["--score_file={}", "--output_format=nbest"], "--score_file writes text or jsonl, without alignments"),
-        (["--score_file={}", "--prefixes"], "--score_file writes text or jsonl, without alignments, and reads pairs."),
+        (["--score_file={}", "--output_format=nbest"], "and reads pairs. Received: --output_format=nbest as well."),
+        (
+            ["--score_file={}", "--prefixes"],
+            "--score_file writes text or jsonl, without alignments, and reads pairs. Re",
+        ),
         (
             ["--split=dev", "--output_format=jsonl"],
             "--output_format and --prefixes go with files and pipes. Received: -",

@@ -93,7 +93,7 @@ def test_scores(made, load, standard_input, capfd):
     assert t2t_decoder.main([f"--output_dir={made.run}", "--score_file=-"]) == 0
     told = capfd.readouterr()
     expected = load(made.run, None).score(*zip(*pairs, strict=True))
-    assert [float(line) for line in told.out.splitlines()] == pytest.approx(expected, abs=1e-5)
+    assert [float(line.split("\t")[0]) for line in told.out.splitlines()] == pytest.approx(expected, abs=1e-5)
     assert told.err == ""
 
 

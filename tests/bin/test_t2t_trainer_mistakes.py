@@ -33,7 +33,7 @@ def refused(made, tmp_path, capsys, *more, status=1):
         ("--hparams=hiden_size=8", "hparams has no field 'hiden_size'. Did you mean 'hidden_size' "),
         ("--hparams=hidden_size=8.5", "hidden_size must be a whole number. Received: '8.5'."),
         ("--train_step=5", "Unknown command line flag 'train_step'. Did you mean: train_steps"),
-        ("--train_steps=many", "flag --train_steps=many"),
+        ("--train_steps=many", "--train_steps must be a whole number. Received: 'many'."),
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
         ("--keep_checkpoint_max=0", "keep_checkpoint_max must be at least 1. Received: 0."),
         ("--local_eval_frequency=-1", "local_eval_frequency must be at least 0. Received: -1."),

@@ -148,6 +148,14 @@ def test_refused(model, options, message):
         model.translate(["red cat"], **options)
 
 
+@pytest.mark.parametrize("what", [5, None])
+def test_what_is_not_text(model, what):
+    message = rf"A string or a list of strings is required\. Received: {what}\."
+    for refuse in (model.translate, model.n_best, lambda text: model.score(text, text)):
+        with pytest.raises(ValueError, match=message):
+            refuse(what)
+
+
 def test_prefixes_that_do_not_fit(model):
     with pytest.raises(
         ValueError, match=r"Each sentence needs a prefix, which may be empty\. Received: 2 sentences, 1 pre"

@@ -1,0 +1,90 @@
+"""Options of decoding that are off cost nothing: the graph of the search is that of a search without their code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+import tensorflow as tf
+
+from t2tlite.decoding import decoder
+from t2tlite.decoding.beam_search import beam_search
+
+SPECS = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+
+
+@pytest.fixture(scope="module")
+def model(made, load):
+    return load(made.run, None)
+
+
+def graph(search, more=None) -> str:
+    """The traced graph of search(inputs, max_lengths, length, more), with all functions that it calls, as text."""
+    traced = tf.function(search, autograph=False).get_concrete_function(*SPECS, more or {})
+    graph_def = traced.graph.as_graph_def(add_shapes=True)
+    texts = ["\n".join(map(str, graph_def.node)), *map(str, graph_def.library.function)]
+    unnumbered = [re.sub(r"(while_(?:body|cond))_\d+", r"\1", text) for text in texts]  # numbers make names unique
+    return "\n".join(sorted(unnumbered))  # the functions have no order
+
+
+def operations(text: str) -> Counter[str]:
+    return Counter(re.findall(r'^ *op: "(\w+)"', text, re.MULTILINE))
+
+
+def search_of(model, changes):
+    options = model.options(**changes)
+
+    def search(inputs, max_lengths, length, more):
+        return decoder.search(
+            model.model, inputs, max_lengths, length, options, options.alpha, options.return_beams, more
+        )
+
+    return search
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
+    """The reference is the beam search with the arguments that it has needed since before there were such options."""
+
+    def without(inputs, max_lengths, length, more):
+        return beam_search(
+            model.model.decode_step,
+            model.model.start_decoding(inputs, beam_size, length),
+            max_lengths=max_lengths,
+            beam_size=beam_size,
+            length=length,
+            alpha=0.6,
+        )
+
+    off = {"sampling_method": "argmax", "min_length": 0, "no_repeat_ngram_size": 0}
+    found = graph(search_of(model, {"beam_size": beam_size, "alpha": 0.6, **off}))
+    expected = graph(without)
+    assert operations(found) == operations(expected)
+    assert found == expected
+
+
+def test_options_that_are_off_are_not_even_called(model, monkeypatch):
+    def fail(*args, **kwargs):
+        raise AssertionError("the code of an option that is off must not be traced")
+
+    for name in ("min_length", "no_repeat_ngram", "forced_prefix", "sample"):
+        monkeypatch.setattr(decoder, name, fail)
+    graph(search_of(model, {}))
+
+
+ONE = {"prefixes": tf.TensorSpec((None, None), tf.int32)}
+RANDOM = {"uniforms": tf.TensorSpec((None, None, None), tf.float32)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "more"),
+    [({"min_length": 3}, {}), ({"no_repeat_ngram_size": 2}, {}), ({}, ONE), ({"sampling_method": "random"}, RANDOM)],
+    ids=str,
+)
+def test_options_that_are_on_are_in_the_graph(model, changes, more):
+    """So the tests above would notice them."""
+    off, on = operations(graph(search_of(model, {}))), operations(graph(search_of(model, changes), more))
+    assert on != off
+    if not changes.get("sampling_method"):
+        assert on.total() > off.total()
