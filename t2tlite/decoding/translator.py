@@ -40,7 +40,7 @@ from t2tlite.vocabularies.encoders import TextEncoder
 
 MAX_SOURCE_TOKENS = 2048  # of a sentence to decode; far beyond what training sees
 
-MOST_DECODERS = 32  # that a Translator keeps, each for other options and with the search built for it
+MOST_DECODERS = 32  # that a Translator keeps, each for other options
 
 Done = Callable[[int], object]  # called with the number of sentences after each batch, for a progress bar
 
