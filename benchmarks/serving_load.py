@@ -3,7 +3,7 @@
     make demo
     python benchmarks/serving_load.py runs/demo/grammar_ende
 
-Starts a server for the run, and measures on the sentences of its test split, one sentence in a request:
+Starts a server for the run, and measures on the sentences of its test split or of --input_file, one in a request:
 
   one client, then --clients at a time: requests a second, and latency
   t2t-decoder on a file of the same sentences, without the time in which it loads; lines that differ are counted
@@ -37,7 +37,9 @@ from typing import Any
 
 import psutil
 
+from t2tlite.decoding.token_decoder import TENSORFLOW
 from t2tlite.files.text_files import read_lines, write_lines
+from t2tlite.runs.engines import ENGINES
 from t2tlite.runs.load import run_dataset
 from t2tlite.runs.run_folder import RunFolder
 
@@ -158,24 +160,24 @@ def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
     raise SystemExit(f"The server ended with status {server.wait()}.")
 
 
-def decoder_outputs(run: Path, sentences: Sequence[str]) -> list[str]:
+def decoder_outputs(run: Path, sentences: Sequence[str], engine: str) -> list[str]:
     """What t2t-decoder makes of the sentences."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder, "in.txt"), Path(folder, "out.txt")
         write_lines(source, sentences)
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}"]
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={run}", f"--engine={engine}"]
         subprocess.run([*command, f"--decode_from_file={source}", f"--decode_to_file={target}"], check=True)
         return list(read_lines(target))
 
 
-def decoder_speed(run: Path, sentences: Sequence[str], pipe: Any) -> None:
+def decoder_speed(run: Path, sentences: Sequence[str], engine: str, pipe: Any) -> None:
     """Sends the seconds of decoding the sentences as t2t-decoder does, the search being built, and those of CPU time.
 
     Runs in a process of its own.
     """
     from t2tlite import load as load_model
 
-    model = load_model(run)
+    model = load_model(run, engine=engine)
     model.translate(sentences[:1])
     started, cpu = time.monotonic(), cpu_seconds(psutil.Process())
     model.translate(sentences)
@@ -218,7 +220,8 @@ async def measure(args: argparse.Namespace, sentences: list[str], server: subpro
         cpu = cpu_seconds(process) - cpu
         best = max(best, many, key=lambda found: found.per_second)
         here, there = multiprocessing.Pipe()
-        decoder = multiprocessing.get_context("spawn").Process(target=decoder_speed, args=(args.run, asked, there))
+        work = (args.run, asked, args.engine, there)
+        decoder = multiprocessing.get_context("spawn").Process(target=decoder_speed, args=work)
         decoder.start()
         seconds, decoder_cpu = await asyncio.get_running_loop().run_in_executor(None, here.recv)
         rates.append(args.sentences / seconds)
@@ -226,7 +229,7 @@ async def measure(args: argparse.Namespace, sentences: list[str], server: subpro
         print(f"t2t-decoder: {rates[-1]:.1f} sentences/s; {1000 * decoder_cpu / args.sentences:.1f} ms of CPU time")
         print(f"the server reaches {many.per_second / rates[-1]:.2f} of t2t-decoder's speed", flush=True)
     print(f"best of {args.repeats}: {best.per_second / one.per_second:.1f} times one client", flush=True)
-    expected = decoder_outputs(args.run, asked)
+    expected = decoder_outputs(args.run, asked, args.engine)
     differing = sum(translation(body) != line for body, line in zip(best.bodies, expected, strict=True))
     print(f"translations that differ from t2t-decoder's: {differing} of {args.sentences}", flush=True)
     await memory(args, sentences, server, port)
@@ -301,11 +304,16 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--malformed", type=int, default=1000)
     parser.add_argument("--repeats", type=int, default=3, help="of throughput, in turn with t2t-decoder")
     parser.add_argument("--data_dir", type=Path, help="of the run's data, if it was moved")
+    parser.add_argument("--input_file", type=Path, help="sentences, one a line, instead of the test split")
+    parser.add_argument("--engine", choices=ENGINES, default=TENSORFLOW)
     args = parser.parse_args(argv)
-    sentences = run_dataset(RunFolder(args.run), args.data_dir).store("test").source_text()
-    server, port = start_server(args.run)
+    if args.input_file:
+        sentences = list(read_lines(args.input_file))
+    else:
+        sentences = list(run_dataset(RunFolder(args.run), args.data_dir).store("test").source_text())
+    server, port = start_server(args.run, f"--engine={args.engine}")
     try:
-        asyncio.run(measure(args, list(sentences), server, port))
+        asyncio.run(measure(args, sentences, server, port))
     finally:
         if server.poll() is None:
             server.kill()

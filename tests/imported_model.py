@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from tensor2tensor_checkpoint import variables_of, write_checkpoint
 
 from t2tlite.bin import t2t_decoder, t2t_import
 
@@ -15,6 +16,14 @@ def imported(folder: Path, *flags: str) -> Path:
     """A run directory made by t2t-import."""
     assert t2t_import.main([*flags, f"--output_dir={folder}"]) == 0
     return folder
+
+
+def imported_parser(fixtures: Path, folder: Path) -> Path:
+    """The run of a parser that tensor2tensor trained, of which the fixture has weights rather than a checkpoint."""
+    trained = fixtures / "tensor2tensor" / "trained_wsj"
+    path = write_checkpoint(folder / "model.ckpt-320", variables_of(np.load(trained / "model.npz")))
+    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={trained / WSJ_VOCABULARY}", "--problem=wsj_parsing"]
+    return imported(folder / "run", *flags, f"--t2t_hparams={trained / 'hparams.json'}")
 
 
 def decoded(run: Path, out: Path, *flags: str) -> list[str]:

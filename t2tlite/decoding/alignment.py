@@ -35,9 +35,20 @@ def align(weights: np.ndarray, source_words: Sequence[int], target_words: Sequen
     >>> align(np.array([[0.2, 0.3, 0.4], [0.1, 0.1, 0.8]]), [0, 0, 1], [0, 1])
     [(0, 0), (1, 1)]
     """
-    by_source = np.stack([weights[:, _is(source_words, w)].sum(axis=1) for w in sorted(set(source_words))], axis=1)
-    sources = sorted(set(source_words))
-    return [(sources[by_source[_is(target_words, w)].mean(axis=0).argmax()], w) for w in sorted(set(target_words))]
+    sources, targets = _pieces_by_word(source_words), _pieces_by_word(target_words)
+    best = word_weights(weights, list(sources.values()), list(targets.values())).argmax(axis=1)
+    return [(list(sources)[found], word) for found, word in zip(best, targets, strict=True)]
+
+
+def word_weights(
+    weights: np.ndarray, source_words: Sequence[Sequence[int]], target_words: Sequence[Sequence[int]]
+) -> np.ndarray:
+    """Weights between words, [target words, source words], of those between pieces, [T, S], by the rule above.
+
+    Each word is the indices of its pieces.
+    """
+    by_source = np.stack([weights[:, pieces].sum(axis=1) for pieces in source_words], axis=1)  # [T, source words]
+    return np.array([by_source[pieces].mean(axis=0) for pieces in target_words])
 
 
 def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list[int]:
@@ -59,5 +70,6 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     return [max(0, min(number, len(words) - 1)) for number in found]
 
 
-def _is(words: Sequence[int], word: int) -> np.ndarray:
-    return np.array(words) == word
+def _pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:
+    """The pieces of each word, given the word of each piece."""
+    return {word: [piece for piece, its in enumerate(words) if its == word] for word in sorted(set(words))}

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -22,32 +23,38 @@ from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Seq2SeqModel, Tensor
 
 NOTHING_MORE: Mapping[str, Tensor] = {}
+MOST_SEARCHES = 32  # that an engine keeps, for other options each
+
+IDS = tf.TensorSpec((None, None), tf.int32)
+SCALARS = tf.int32, tf.float32, tf.int32  # length, alpha, n_best
+MORE = {"prefixes": IDS, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 
 
 class TensorFlowEngine:
-    """Computes with a Keras model. With `jit_compile`, XLA compiles the search once for each padded shape."""
+    """Computes with a Keras model. With `jit_compile`, XLA compiles the search once for each padded shape.
+
+    Building a search takes seconds, so decoders share those that they can: alpha and, of a beam, the number of
+    hypotheses that are returned are inputs of a search. The `MOST_SEARCHES` used last are kept.
+    """
 
     name, quantization = TENSORFLOW, ""
 
     def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
-        self._model, self._jit_compile = model, jit_compile
+        self.max_positions, self.jit_compile = model.max_positions, jit_compile
 
-    def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        return Decoder(self._model, options, self._jit_compile)
+        @functools.lru_cache(MOST_SEARCHES)
+        def compiled(options: DecodeHParams, *more: str) -> Callable[..., BeamResult]:
+            def decode(
+                inputs: Tensor, max_lengths: Tensor, length: Tensor, alpha: Tensor, n_best: Tensor,
+                more: Mapping[str, Tensor],
+            ) -> BeamResult:  # fmt: skip
+                return search(model, inputs, max_lengths, length, options, alpha, n_best, more)
 
-
-class Decoder(TokenDecoder):
-    """Decodes and scores token ids with a trained model.
-
-    With `jit_compile`, XLA compiles the search once for each padded shape, which pays on GPUs.
-    """
-
-    def __init__(self, model: Seq2SeqModel, options: DecodeHParams, jit_compile: bool = False) -> None:
-        super().__init__(options, model.max_positions)
-        self._jit_compile = jit_compile
-
-        def decode(inputs: Tensor, max_lengths: Tensor, length: Tensor, more: Mapping[str, Tensor]) -> BeamResult:
-            return search(model, inputs, max_lengths, length, options, options.alpha, options.return_beams, more)
+            if jit_compile:  # static shapes: one program for each
+                return tf.function(decode, autograph=False, jit_compile=True)
+            lengths, scalars = tf.TensorSpec((None,), tf.int32), [tf.TensorSpec((), kind) for kind in SCALARS]
+            given = {name: MORE[name] for name in more}
+            return tf.function(decode, autograph=False, input_signature=(IDS, lengths, *scalars, given))
 
         def score(inputs: Tensor, targets: Tensor) -> Tensor:
             return log_probs(model, inputs, targets)
@@ -56,20 +63,37 @@ class Decoder(TokenDecoder):
             layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
             return tf.add_n(layers) / len(layers)  # [B, T, S]
 
-        ids = tf.TensorSpec((None, None), tf.int32)
-        more_specs = {"prefixes": ids, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
-
-        @functools.cache
-        def compiled(*more: str) -> Callable[..., BeamResult]:
-            if jit_compile:  # static shapes: one program for each
-                return tf.function(decode, autograph=False, jit_compile=True)
-            specs = ids, tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
-            given = {name: more_specs[name] for name in more}
-            return tf.function(decode, autograph=False, input_signature=(*specs, given))
-
         self._compiled_search = compiled
-        self._log_probs = tf.function(score, autograph=False, input_signature=(ids, ids))
-        self._cross_attention = tf.function(attend, autograph=False, input_signature=(ids, ids))
+        self.log_probs = tf.function(score, autograph=False, input_signature=(IDS, IDS))
+        self.cross_attention = tf.function(attend, autograph=False, input_signature=(IDS, IDS))
+
+    def decoder(self, options: DecodeHParams) -> TokenDecoder:
+        return Decoder(self, options)
+
+    def search(
+        self,
+        options: DecodeHParams,
+        inputs: np.ndarray,
+        max_lengths: np.ndarray,
+        length: int,
+        more: Mapping[str, np.ndarray],
+    ) -> BeamResult:
+        """The function `search` below, compiled."""
+        n_best = options.return_beams
+        kind = dataclasses.replace(
+            options, alpha=0.0, batch_size=0, extra_length=0, sampling_seed=0,
+            return_beams=n_best if options.samples else 1,
+        )  # fmt: skip
+        scalars = length if self.jit_compile else np.int32(length), np.float32(options.alpha), np.int32(n_best)
+        return self._compiled_search(kind, *more)(inputs, max_lengths, *scalars, more)
+
+
+class Decoder(TokenDecoder):
+    """Decodes and scores token ids with a trained model."""
+
+    def __init__(self, engine: TensorFlowEngine, options: DecodeHParams) -> None:
+        super().__init__(options, engine.max_positions)
+        self._engine = engine
 
     def _decode_batch(
         self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
@@ -82,9 +106,7 @@ class Decoder(TokenDecoder):
         if self.options.samples:
             more["uniforms"] = self._uniforms(sources, max_lengths, length)
         try:
-            found = self._compiled_search(*more)(
-                inputs, max_lengths, length if self._jit_compile else np.int32(length), more
-            )
+            found = self._engine.search(self.options, inputs, max_lengths, length, more)
         except tf.errors.ResourceExhaustedError:
             if len(sources) == 1:
                 raise memory_error(len(sources[0]), self.options.hypotheses) from None
@@ -112,7 +134,7 @@ class Decoder(TokenDecoder):
         return found
 
     def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
-        return self._log_probs(self._pad(sources), self._pad(targets)).numpy()
+        return self._engine.log_probs(self._pad(sources), self._pad(targets)).numpy()
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
         """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
@@ -120,7 +142,7 @@ class Decoder(TokenDecoder):
         return _block([[*row, EOS] for row in rows], width)
 
     def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
-        return self._cross_attention(self._pad(sources), self._pad(targets)).numpy()
+        return self._engine.cross_attention(self._pad(sources), self._pad(targets)).numpy()
 
 
 def _block(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:

@@ -31,7 +31,7 @@ from t2tlite.vocabularies.encoders import TextEncoder
 
 MAX_SOURCE_TOKENS = 2048  # in a sentence to decode; far more than in training
 
-MOST_DECODERS = 32  # kept by a TextDecoder: one for each set of options, with its compiled search
+MOST_DECODERS = 32  # kept by a TextDecoder, one for each set of options
 
 Done = Callable[[int], object]  # called with the number of sentences after each batch, for a progress bar
 

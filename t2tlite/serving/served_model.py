@@ -37,7 +37,8 @@ class ServedModel:
     ) -> DecodeHParams:
         """The options of a request; RequestError 400 if one is out of range.
 
-        The beam is at least as large as the n-best list. To build few searches, an n-best list is the whole beam.
+        The beam is at least as large as the n-best list. An n-best list is the whole beam, so that lists of
+        different lengths can share a batch.
         """
         beam = beam_size or max(self.options.beam_size, n_best)
         if not 1 <= n_best <= beam <= self.max_beam_size:
@@ -81,8 +82,7 @@ class ServedModel:
             Parsing(self, self.options).run([WARM_UP])
             return
         Scoring(self).run([(WARM_UP, WARM_UP)])
-        for n_best in {1, self.options.beam_size}:
-            Decoding(self, self.decode_options(n_best)).run([WARM_UP])
+        Decoding(self, self.decode_options()).run([WARM_UP])
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from t2tlite.decoding.alignment import word_weights
 from t2tlite.visualise.attention import Attention, piece_bytes
 
 WORD = re.compile(r"\w+(?:['’‑-]\w+)*|[^\w\s]")
@@ -27,14 +28,14 @@ class Word(NamedTuple):
 def word_attention(attention: Attention, source: str, target: str) -> dict[str, Any]:
     """The response of /v1/attention: words of both texts, and a row of weights for each target word.
 
-    A word's column is the sum over its pieces, its row the mean. EOS is left out, and rows are scaled to sum to 1.
+    They are computed as for alignments, by decoding/alignment.py, but punctuation marks are words of their own, and
+    rows are scaled to sum to 1.
     """
     sources, targets = words_of(source, attention.source_pieces), words_of(target, attention.target_pieces)
     if not sources:
         return {"translation": target, "source_words": [], "target_words": [], "weights": []}
     weights = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)  # [T, S]
-    columns = np.stack([weights[:, word.pieces].sum(axis=1) for word in sources], axis=1)  # [T, source words]
-    rows = [columns[word.pieces].mean(axis=0) for word in targets]
+    rows = word_weights(weights, [word.pieces for word in sources], [word.pieces for word in targets])
     return {
         "translation": target,
         "source_words": _shown(sources, source),

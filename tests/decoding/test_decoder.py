@@ -1,16 +1,18 @@
-"""What is decoded together."""
+"""What is decoded together, and what needs a search of its own."""
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding import token_decoder
-from t2tlite.decoding.decoder import Decoder
+from t2tlite.decoding import decoder, token_decoder
+from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
 from t2tlite.decoding.token_decoder import TokenHypothesis
+from t2tlite.runs.load import load
 
 PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
@@ -26,7 +28,7 @@ def batches(monkeypatch, lengths, **options):
 
     monkeypatch.setattr(Decoder, "_decode_batch", record)
     model = SimpleNamespace(max_positions=None)
-    Decoder(model, DecodeHParams(**options)).decode([[5] * length for length in lengths])
+    TensorFlowEngine(model).decoder(DecodeHParams(**options)).decode([[5] * length for length in lengths])
     return found
 
 
@@ -61,7 +63,8 @@ def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
         return [[TokenHypothesis([], 0.0, 0.0)]]
 
     monkeypatch.setattr(Decoder, "_decode_batch", record)
-    Decoder(SimpleNamespace(max_positions=None), DecodeHParams(extra_length=2**31 - 1)).decode([[5, 6]])
+    engine = TensorFlowEngine(SimpleNamespace(max_positions=None))
+    engine.decoder(DecodeHParams(extra_length=2**31 - 1)).decode([[5, 6]])
     (limit,) = limits
     assert (limit.tolist(), limit.dtype) == ([token_decoder.LONGEST_BUCKET], np.int32)
 
@@ -69,3 +72,18 @@ def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])
 def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_size, rows):
     assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
+
+
+def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(made, monkeypatch):
+    model = load(made.run)  # one that has built no search
+    sentences = ["red cat sees dog", "fish likes mouse today"]
+    model.n_best(sentences)
+    monkeypatch.setattr(decoder, "search", None)  # to build another would fail
+    for alpha, count in itertools.product((0.0, 1.0, 2.5), (1, 2, 4)):
+        for outputs in model.n_best(sentences, count, alpha=alpha, extra_length=20):
+            assert len(outputs) == count
+            for one in outputs:
+                penalty = ((5 + len(one.ids) + 1) / 6) ** alpha
+                assert one.score == pytest.approx(one.log_prob / penalty, rel=1e-5)
+    with pytest.raises(TypeError):
+        model.n_best(sentences, beam_size=3)

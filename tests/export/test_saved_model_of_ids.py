@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 import tensorflow as tf
-from imported_model import WSJ_VOCABULARY, imported, lines
-from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_checkpoint, write_model
+from imported_model import imported, imported_parser, lines
+from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_model
 
 from t2tlite.vocabularies.encoders import open_encoder
 
@@ -21,11 +21,8 @@ def parser_data(fixtures):
 
 
 @pytest.fixture(scope="module")
-def parser(fixtures, parser_data, tmp_path_factory, load):
-    folder = fixtures / "tensor2tensor" / "trained_wsj"
-    path = write_checkpoint(tmp_path_factory.mktemp("trained_wsj") / "model.ckpt-320", variables_of(parser_data))
-    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={folder / WSJ_VOCABULARY}", "--problem=wsj_parsing"]
-    return load(imported(path.parent / "run", *flags, f"--t2t_hparams={folder / 'hparams.json'}"), None)
+def parser(fixtures, tmp_path_factory, load):
+    return load(imported_parser(fixtures, tmp_path_factory.mktemp("trained_wsj")), None)
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from imported_model import WSJ_VOCABULARY, decoded, imported, lines, token_losses
-from tensor2tensor_checkpoint import variables_of, write_checkpoint
+from imported_model import decoded, imported_parser, lines, token_losses
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -16,11 +15,8 @@ def data(fixtures):
 
 
 @pytest.fixture(scope="module")
-def run(fixtures, data, tmp_path_factory):
-    folder = fixtures / "tensor2tensor" / "trained_wsj"
-    path = write_checkpoint(tmp_path_factory.mktemp("trained_wsj") / "model.ckpt-320", variables_of(data))
-    flags = [f"--t2t_checkpoint={path}", f"--t2t_vocab={folder / WSJ_VOCABULARY}", "--problem=wsj_parsing"]
-    return imported(path.parent / "run", *flags, f"--t2t_hparams={folder / 'hparams.json'}")
+def run(fixtures, tmp_path_factory):
+    return imported_parser(fixtures, tmp_path_factory.mktemp("trained_wsj"))
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,6 @@ import pytest
 from imported_model import imported
 from tensor2tensor_checkpoint import TWO_VOCABULARIES, variables_of, write_checkpoint, write_model
 
-from t2tlite.decoding.decoder import Decoder
-
 STEPS = {"init": 0, "final": 20}
 
 
@@ -44,7 +42,7 @@ def test_decodes(run, load, data, mode):
     model = load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
     options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
     sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
-    found = Decoder(model.model, options).decode(sources, batches=[[0, 1, 2, 3]])
+    found = model.engine.decoder(options).decode(sources, batches=[[0, 1, 2, 3]])
     for ours, ids, scores in zip(found, data[f"decode/{mode}/outputs"], data[f"decode/{mode}/scores"], strict=True):
         ended = [list(row).index(1) if 1 in row else len(row) for row in ids]  # greedy search continues after the EOS
         assert [one.ids for one in ours] == [row[:end].tolist() for row, end in zip(ids, ended, strict=True)]
