@@ -80,6 +80,8 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
     def search(inputs: Tensor, length: Tensor) -> Tensor:
         limits = tf.fill(tf.shape(inputs)[:1], length)
         how = {"max_lengths": limits, "beam_size": job.beam_size, "length": length, "alpha": 0.6}
+        if not hparams.jit_compile:
+            how["take_sentences"] = model.take_sentences
         with cast_kernels(model):  # as `Decoder` does
             return beam_search(decode_step, model.start_decoding(inputs, job.beam_size, length), **how)[0]
 

@@ -35,7 +35,7 @@ class LayerCache(NamedTuple):
 
 
 class DecodingCache(NamedTuple):
-    """The state of decoding between positions; a nest of tensors of constant shape."""
+    """The state of decoding between positions; a nest of tensors whose shapes change only if sentences leave."""
 
     layers: tuple[LayerCache, ...]  # one for each decoder layer
     memory_bias: Tensor  # float32 [B, 1, 1, S], the padding mask of the source
@@ -95,3 +95,6 @@ class Seq2SeqModel(Protocol):
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
     ) -> tuple[Tensor, DecodingCache]:
         """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled."""
+
+    def take_sentences(self, cache: DecodingCache, sentences: Tensor) -> DecodingCache:
+        """The cache of only some sentences of the batch, int32 [N]."""

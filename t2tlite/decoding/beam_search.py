@@ -2,9 +2,12 @@
 
 Each sentence has M slots for its alive hypotheses. When the beam is reordered, the cached keys and values stay where
 they are: `ancestors` records which slot each hypothesis was in at each position, and attention reads those slots.
+
+Sentences end at different positions, so a batch that is decoded until its last sentence ends computes much in vain.
+Where shapes may change, sentences that are done leave the batch whenever they are half of it.
 """
 
-# B batch, M hypotheses of a sentence (beam size), L most positions, V vocabulary
+# N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), L most positions, V vocabulary
 
 from __future__ import annotations
 
@@ -21,9 +24,10 @@ NEVER = -1e9  # score of an empty slot
 
 
 class BeamState(NamedTuple):
-    """One position of the search, between two steps."""
+    """The search between two steps; B is N once sentences have left the batch."""
 
     step: Tensor  # int32 scalar: positions decoded
+    max_lengths: Tensor  # int32 [B]: most tokens of each sentence's results
     alive_ids: Tensor  # int32 [B, M, L]: hypotheses without an EOS so far, best first
     alive_log_probs: Tensor  # float32 [B, M]: sums of log-probabilities
     ancestors: Tensor  # float32 [B, M, L, M]: 1 if a hypothesis was in that slot at that position
@@ -57,6 +61,7 @@ def beam_search(
     n_best: int | Tensor = 1,
     penalise_unfinished: bool = True,
     constrain: Constraint | None = None,
+    take_sentences: Callable[[DecodingCache, Tensor], DecodingCache] | None = None,
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
 
@@ -77,18 +82,21 @@ def beam_search(
         penalise_unfinished: whether the scores of unfinished hypotheses have the length penalty; tensor2tensor's
             are log-probabilities.
         constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
+        take_sentences: (cache, int32 [N]) -> the cache of these sentences. If given, sentences that are done leave the
+            batch; shapes then change, so that XLA cannot compile the search, and `constrain` must treat all sentences
+            alike.
     """
     batch = ops.shape(max_lengths)[0]
-    max_penalty = length_penalty(max_lengths, alpha)  # [B]
 
     def unfinished(state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
+        max_penalty = length_penalty(state.max_lengths, alpha)
         best_possible = state.alive_log_probs[:, 0] / max_penalty  # all further tokens certain, at full length
         if beam_size == 1:
             hopeless = state.finished_scores[:, 0] > NEVER / 2
         else:
             hopeless = state.finished_scores[:, n_best - 1] >= best_possible
-        return ops.logical_and(ops.logical_not(hopeless), state.step < max_lengths)
+        return ops.logical_and(ops.logical_not(hopeless), state.step < state.max_lengths)
 
     def body(*fields: Tensor) -> BeamState:
         state = BeamState(*fields)
@@ -121,6 +129,7 @@ def beam_search(
 
         return BeamState(
             step=state.step + 1,
+            max_lengths=state.max_lengths,
             alive_ids=keep(alive_ids, state.alive_ids),
             alive_log_probs=keep(alive_log_probs, state.alive_log_probs),
             ancestors=keep(alive_ancestors, ancestors),
@@ -133,6 +142,7 @@ def beam_search(
     first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)  # at first every slot holds the same hypothesis
     start = BeamState(
         step=ops.convert_to_tensor(0, dtype="int32"),
+        max_lengths=ops.convert_to_tensor(max_lengths, dtype="int32"),
         alive_ids=ops.zeros((batch, beam_size, length), dtype="int32"),
         alive_log_probs=ops.tile(ops.cast(first_only, "float32")[None], (batch, 1)),
         ancestors=ops.zeros((batch, beam_size, length, beam_size), dtype="float32"),
@@ -141,14 +151,68 @@ def beam_search(
         finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
         cache=cache,
     )
-    state = BeamState(*ops.while_loop(lambda *fields: ops.any(unfinished(BeamState(*fields))), body, start))
-    none_finished = state.finished_scores[:, :1] <= NEVER / 2  # [B, 1]
-    alive_scores = state.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
-    alive_scores = ops.where(state.alive_log_probs <= NEVER / 2, NEVER, alive_scores)
-    scores = ops.where(none_finished, alive_scores, state.finished_scores)
-    log_probs = ops.where(none_finished, state.alive_log_probs, state.finished_log_probs)
+    if take_sentences is None:
+        state = _while(lambda state: ops.any(unfinished(state)), body, start)
+        found = _hypotheses(state)
+    else:
+        found = _search_and_drop(unfinished, body, start, take_sentences)
+    return _result(found, length_penalty(max_lengths, alpha), penalise_unfinished)
+
+
+class _Hypotheses(NamedTuple):
+    """The fields of a BeamState that results are made of."""
+
+    alive_ids: Tensor
+    alive_log_probs: Tensor
+    finished_ids: Tensor
+    finished_scores: Tensor
+    finished_log_probs: Tensor
+
+
+def _hypotheses(state: BeamState) -> _Hypotheses:
+    return _Hypotheses(*(getattr(state, name) for name in _Hypotheses._fields))
+
+
+def _while(condition: Callable[[BeamState], Tensor], body: Callable[..., BeamState], start: BeamState) -> BeamState:
+    return BeamState(*ops.while_loop(lambda *fields: condition(BeamState(*fields)), body, start))
+
+
+def _search_and_drop(
+    unfinished: Callable[[BeamState], Tensor],
+    body: Callable[..., BeamState],
+    start: BeamState,
+    take_sentences: Callable[[DecodingCache, Tensor], DecodingCache],
+) -> _Hypotheses:
+    """The hypotheses of all sentences. Whenever half of the sentences in the batch are done, these leave it."""
+
+    def mostly_unfinished(state: BeamState) -> Tensor:
+        waiting = ops.sum(ops.cast(unfinished(state), "int32"))
+        return 2 * waiting > ops.shape(state.max_lengths)[0]
+
+    def halve(sentences: Tensor, fields: tuple[Tensor, ...], found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """`sentences`, int32 [N]: which sentences are in the batch. `found`: what there is of all, [B, ...]."""
+        state = _while(mostly_unfinished, body, BeamState(*fields))
+        place = sentences[:, None]
+        updated = [ops.scatter_update(old, place, new) for old, new in zip(found, _hypotheses(state), strict=True)]
+        left = ops.cast(ops.nonzero(unfinished(state))[0], "int32")
+        batched = {name: ops.take(getattr(state, name), left, axis=0) for name in BeamState._fields[1:-1]}
+        state = state._replace(cache=take_sentences(state.cache, left), **batched)
+        return ops.take(sentences, left, axis=0), tuple(state), tuple(updated)
+
+    everyone = ops.arange(ops.shape(start.max_lengths)[0], dtype="int32")
+    loop = everyone, tuple(start), tuple(_hypotheses(start))
+    return _Hypotheses(*ops.while_loop(lambda sentences, *_: ops.size(sentences) > 0, halve, loop)[2])
+
+
+def _result(found: _Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:
+    """The finished hypotheses of each sentence, or if there are none those that are alive; max_penalty is [B]."""
+    none_finished = found.finished_scores[:, :1] <= NEVER / 2  # [B, 1]
+    alive_scores = found.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
+    alive_scores = ops.where(found.alive_log_probs <= NEVER / 2, NEVER, alive_scores)
+    scores = ops.where(none_finished, alive_scores, found.finished_scores)
+    log_probs = ops.where(none_finished, found.alive_log_probs, found.finished_log_probs)
     return BeamResult(
-        ids=ops.where(none_finished[:, :, None], state.alive_ids, state.finished_ids),
+        ids=ops.where(none_finished[:, :, None], found.alive_ids, found.finished_ids),
         scores=scores,
         log_probs=ops.where(scores <= NEVER / 2, NEVER, log_probs),
     )

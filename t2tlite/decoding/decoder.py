@@ -193,7 +193,17 @@ def search(
                 top_p=options.sampling_top_p,
                 **how,
             )
-        return beam_search(model.decode_step, cache, beam_size=options.beam_size, length=length, n_best=n_best, **how)
+        # XLA compiles static shapes only, and prefixes are those of the whole batch
+        take = None if isinstance(length, int) or "prefixes" in more else model.take_sentences
+        return beam_search(
+            model.decode_step,
+            cache,
+            beam_size=options.beam_size,
+            length=length,
+            n_best=n_best,
+            take_sentences=take,
+            **how,
+        )
 
 
 def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:

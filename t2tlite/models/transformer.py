@@ -179,6 +179,15 @@ class Transformer(keras.Model):
             caches.append(layer_cache)
         return self._logits(x), DecodingCache(tuple(caches), cache.memory_bias)
 
+    def take_sentences(self, cache: DecodingCache, sentences: Tensor) -> DecodingCache:
+        """The cache of only some sentences, int32 [N], of the batch."""
+
+        def take(x: Tensor) -> Tensor:
+            return ops.take(x, sentences, axis=0)
+
+        layers = [LayerCache(*map(take, layer[:-1]), joint_kernel=layer.joint_kernel) for layer in cache.layers]
+        return DecodingCache(tuple(layers), take(cache.memory_bias))
+
     def get_config(self) -> Config:
         return {
             "hparams": dataclasses.asdict(self.hparams),

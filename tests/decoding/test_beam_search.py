@@ -120,17 +120,45 @@ def model(request) -> Transformer:
     return model
 
 
-def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8):
+def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8, **more):
     cache = model.start_decoding(sources, beam, length)
-    return beam_search(
-        model.decode_step, cache, max_lengths=max_lengths, beam_size=beam, length=length, alpha=alpha, n_best=n_best
-    )
+    how = {"max_lengths": max_lengths, "beam_size": beam, "length": length, "alpha": alpha, "n_best": n_best}
+    return beam_search(more.pop("decode_step", model.decode_step), cache, **how, **more)
 
 
 @pytest.fixture(scope="module")
 def nbest(model):
     ids, scores, _ = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
     return np.asarray(ids), np.asarray(scores)
+
+
+@pytest.mark.parametrize(("beam", "alpha", "n_best"), [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)])
+def test_sentences_that_are_done_leave_the_batch(model, beam, alpha, n_best):
+    """The results stay the same, and fewer and fewer sentences are computed."""
+    sources, max_lengths = np.tile(SOURCES, (3, 1)), np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32)
+    expected = decode(model, sources, max_lengths, beam, alpha, n_best)
+    counts = []
+
+    def decode_step(tokens, *rest):
+        counts.append(len(tokens))
+        return model.decode_step(tokens, *rest)
+
+    dropping = {"take_sentences": model.take_sentences}
+    found = decode(model, sources, max_lengths, beam, alpha, n_best, decode_step=decode_step, **dropping)
+    assert counts[0] == 9
+    assert counts == sorted(counts, reverse=True)
+    assert counts[-1] <= 4, "half of them were done, and nobody left"
+    specs = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+
+    @tf.function(autograph=False, input_signature=specs)
+    def compiled(inputs, limits, length):
+        return decode(model, inputs, limits, beam, alpha, n_best, length, **dropping)
+
+    for result in (found, compiled(sources, max_lengths, 8)):
+        np.testing.assert_array_equal(result.ids[:, :n_best], expected.ids[:, :n_best])
+        for name in ("scores", "log_probs"):
+            values = (np.asarray(getattr(each, name))[:, :n_best] for each in (result, expected))
+            np.testing.assert_allclose(*values, rtol=1e-5)
 
 
 def test_scores_are_those_of_a_full_forward_pass(model, nbest):

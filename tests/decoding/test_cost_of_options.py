@@ -55,6 +55,7 @@ def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
             beam_size=beam_size,
             length=length,
             alpha=0.6,
+            take_sentences=model.model.take_sentences,
         )
 
     off = {"sampling_method": "argmax", "min_length": 0, "no_repeat_ngram_size": 0}

@@ -156,7 +156,7 @@ def test_a_transformer_has_what_is_asked_of_a_seq2seq_model(model):
     assert isinstance(model.attention(SOURCES, TARGETS), AttentionWeights)
     assert isinstance(model.start_decoding(SOURCES, beam_size=2, length=3), DecodingCache)
     assert [variable.path for variable in model.trainable_variables] == [v.path for v in model.variables]
-    for name in ("__call__", "attention", "start_decoding", "decode_step"):
+    for name in ("__call__", "attention", "start_decoding", "decode_step", "take_sentences"):
         ours = getattr(Transformer, "call" if name == "__call__" else name)
         expected = list(inspect.signature(getattr(Seq2SeqModel, name)).parameters)
         assert list(inspect.signature(ours).parameters) == expected, name
