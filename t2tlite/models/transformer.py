@@ -185,8 +185,8 @@ class Transformer(keras.Model):
         def take(x: Tensor) -> Tensor:
             return ops.take(x, sentences, axis=0)
 
-        layers = [LayerCache(*map(take, layer[:-1]), joint_kernel=layer.joint_kernel) for layer in cache.layers]
-        return DecodingCache(tuple(layers), take(cache.memory_bias))
+        layers = tuple(LayerCache(*map(take, layer[:4]), layer.joint_kernel) for layer in cache.layers)
+        return DecodingCache(layers, take(cache.memory_bias))
 
     def get_config(self) -> Config:
         return {

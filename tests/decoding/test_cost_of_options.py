@@ -24,7 +24,8 @@ def graph(search, more=None) -> str:
     traced = tf.function(search, autograph=False).get_concrete_function(*SPECS, more or {})
     graph_def = traced.graph.as_graph_def(add_shapes=True)
     texts = ["\n".join(map(str, graph_def.node)), *map(str, graph_def.library.function)]
-    unnumbered = [re.sub(r"(while_(?:body|cond))_\d+", r"\1", text) for text in texts]  # numbers make names unique
+    names = r"(while_(?:body|cond)_|CustomGradient-)\d+"  # numbers make names unique
+    unnumbered = [re.sub(names, r"\1", text) for text in texts]
     return "\n".join(sorted(unnumbered))  # the functions have no order
 
 
@@ -86,6 +87,4 @@ RANDOM = {"uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 def test_options_that_are_on_are_in_the_graph(model, changes, more):
     """So the tests above would notice them."""
     off, on = operations(graph(search_of(model, {}))), operations(graph(search_of(model, changes), more))
-    assert on != off
-    if not changes.get("sampling_method"):
-        assert on.total() > off.total()
+    assert on - off, "no operation is there more often"
