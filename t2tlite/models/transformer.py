@@ -185,8 +185,9 @@ class Transformer(keras.Model):
         def take(x: Tensor) -> Tensor:
             return ops.take(x, sentences, axis=0)
 
-        layers = tuple(LayerCache(*map(take, layer[:4]), layer.joint_kernel) for layer in cache.layers)
-        return DecodingCache(layers, take(cache.memory_bias))
+        batched = ("keys", "values", "memory_keys", "memory_values")
+        layers = [layer._replace(**{name: take(getattr(layer, name)) for name in batched}) for layer in cache.layers]
+        return DecodingCache(tuple(layers), take(cache.memory_bias))
 
     def get_config(self) -> Config:
         return {
