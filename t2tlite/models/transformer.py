@@ -18,8 +18,7 @@ from t2tlite.config import HParams
 from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
 from t2tlite.layers.kv_cache import empty_cache
-from t2tlite.layers.normalisation import LayerNormalization
-from t2tlite.layers.sublayer import Dropout, fold
+from t2tlite.layers.sublayer import Dropout, LayerNormalization, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
 

@@ -14,8 +14,7 @@ import pytest
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
-from t2tlite.layers.normalisation import LayerNormalization
-from t2tlite.layers.sublayer import Dropout, FeedForward, Residual
+from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual
 from t2tlite.models.transformer import Transformer
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 

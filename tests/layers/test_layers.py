@@ -11,8 +11,7 @@ import tensorflow as tf
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
-from t2tlite.layers.normalisation import LayerNormalization
-from t2tlite.layers.sublayer import Dropout, FeedForward, Residual, fold
+from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual, fold
 
 HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
 
