@@ -79,7 +79,7 @@ def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(co
     assert decode(copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
     told = capsys.readouterr().err
     assert told == (
-        "t2tlite: The engine ctranslate2 decodes with min_length=0 alone. Received: min_length=5. Leave it out, or use "
+        "t2tlite: The engine ctranslate2 decodes only with min_length=0. Received: min_length=5. Leave it out, or use "
         "the engine tensorflow.\n"
     )
     assert not (copy / "ctranslate2").exists()

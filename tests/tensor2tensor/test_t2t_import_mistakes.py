@@ -65,7 +65,7 @@ NO_INDEX = r"--t2t_checkpoint must be a folder with checkpoints model\.ckpt-N, o
         ("--t2t_hparams=HERE/vocab.subwords", r".*vocab\.subwords must hold a JSON object\. Received: Expecting value"),
         ("--target_space_id=32", r"--target_space_id must be at least 0 and less than 32\. Received: 32\."),
         ("--target_space_id=-1", r"--target_space_id must be at least 0 and less than 32\. Received: -1\."),
-        ("--target_space_id=one", r"flag --target_space_id=one: invalid literal"),
+        ("--target_space_id=one", r"--target_space_id must be a whole number\. Received: 'one'\."),
         ("--verbosity=loud", r"--verbosity must be one of debug, info, warning, error\. Received: 'loud'\."),
         ("--t2t_vocabs=x", r"Unknown command line flag 't2t_vocabs'\. Did you mean: t2t_vocab\?"),
         ("--t2t_checkpiont=x", r"Unknown command line flag 't2t_checkpiont'\. Did you mean: t2t_checkpoint\?"),
