@@ -19,7 +19,12 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
     has the lock, raises a ValueError that says `what` only one can do, such as "make data"; with `wait`, waits instead.
     """
     path = folder / LOCK
-    handle = _open_locked(path, what, wait)
+    handle = open_locked(path, wait)
+    if handle is None:
+        raise ValueError(
+            f"Only one process at a time can {what}. Received: {folder}, which another process is using. Wait until it "
+            "is done, or use another folder."
+        )
     try:
         yield
     finally:
@@ -29,11 +34,26 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
             folder.rmdir()
 
 
-def lock(handle: int, wait: bool = False) -> bool:
-    """Locks an open file until it is closed; returns False if another process has locked it, or waits with `wait`.
+def open_locked(path: Path, wait: bool = False) -> int | None:
+    """Opens a file to append to it and locks it until it is closed; None if another process has locked it.
 
-    On a file system without locks it returns True.
+    The file is created if needed, with its folder. With `wait`, waits for the other process.
     """
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)  # the last process may have removed the empty folder
+        # NFS locks only files that are open for writing
+        handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        if not _lock(handle, wait):
+            os.close(handle)
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        os.close(handle)  # the last process removed or renamed the file after it was opened here
+
+
+def _lock(handle: int, wait: bool) -> bool:
+    """Locks an open file until it is closed; False if another process has locked it."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
@@ -41,20 +61,3 @@ def lock(handle: int, wait: bool = False) -> bool:
     except OSError:  # a file system without locks
         pass
     return True
-
-
-def _open_locked(path: Path, what: str, wait: bool) -> int:
-    """The lock file, open and locked."""
-    while True:
-        path.parent.mkdir(parents=True, exist_ok=True)  # the last process may have removed the empty folder
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)  # NFS locks only files that are open for writing
-        if not lock(handle, wait):
-            os.close(handle)
-            raise ValueError(
-                f"Only one process at a time can {what}. Received: {path.parent}, which another process is using. Wait "
-                "until it is done, or use another folder."
-            )
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(handle), path.stat()):
-                return handle
-        os.close(handle)  # the last process removed the file after it was opened here

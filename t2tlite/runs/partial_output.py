@@ -24,7 +24,7 @@ from typing import Any, BinaryIO
 from tqdm import tqdm
 
 from t2tlite.files.atomic_file import atomic_file, open_directly, remove_temporary_files
-from t2tlite.files.lock import lock
+from t2tlite.files.lock import open_locked
 from t2tlite.files.records import Amount, Count, read_record, write_record
 from t2tlite.files.text_files import compressed, read_lines
 
@@ -90,13 +90,13 @@ class PartialOutput(DirectOutput):
         super().__init__(None, made_with)
         self._target, self._part, self._record = target, *(Path(f"{target}.part{end}") for end in ("", ".json"))
         self._digest = hashlib.sha256()  # of the output so far
-        self._file = self._lines = self._opened.enter_context(self._part.open("ab"))
-        if not lock(self._lines.fileno()):
-            self._opened.close()
+        handle = open_locked(self._part)
+        if handle is None:
             raise ValueError(
                 f"Only one process can write an output. Received: {target}, and another writes {self._part} now. "
                 "Wait for it, or name another file."
             )
+        self._file = self._lines = self._opened.enter_context(os.fdopen(handle, "ab"))
         for file in (target, self._record):
             remove_temporary_files(target.parent, file.name)
         self._read_progress()

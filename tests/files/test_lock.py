@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -12,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.files.lock import LOCK, only_process
+from t2tlite.files import lock
+from t2tlite.files.lock import LOCK, only_process, open_locked
 
 REFUSED = (
     r"^Only one process at a time can bake\. Received: .*/oven, which another process is using\. Wait until it is done"
@@ -89,3 +91,27 @@ def test_a_file_system_without_locks(tmp_path, monkeypatch):
     with only_process(tmp_path / "oven", "bake"):
         assert (tmp_path / "oven").is_dir()
     assert not (tmp_path / "oven").exists()
+
+
+def test_a_file_that_another_process_renames_before_it_is_locked(tmp_path, monkeypatch):
+    """What is then written goes to a file of that name, and not to the one renamed."""
+    part, whole, lock_handle = tmp_path / "out.part", tmp_path / "out", lock._lock
+    part.write_text("theirs")
+
+    def rename_first(handle, wait):
+        if not whole.exists():
+            part.rename(whole)
+        return lock_handle(handle, wait)
+
+    monkeypatch.setattr(lock, "_lock", rename_first)
+    handle = open_locked(part)
+    os.write(handle, b"ours")
+    os.close(handle)
+    assert (whole.read_text(), part.read_text()) == ("theirs", "ours")
+
+
+def test_a_locked_file_is_not_opened(tmp_path):
+    handle = open_locked(tmp_path / "file")
+    assert open_locked(tmp_path / "file") is None
+    os.close(handle)
+    os.close(open_locked(tmp_path / "file"))
