@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
@@ -30,29 +31,34 @@ class Pace(NamedTuple):
 FULL = Pace()
 
 
+@dataclasses.dataclass(frozen=True)
+class WindowOutput:
+    """The output of a window."""
+
+    lines: list[str]
+    counts: dict[str, int]  # for `summary`, which takes their sums over the windows
+
+
 def decode_lines(
     model: Translator,
     sentences: Iterable[str],
     options: DecodeHParams,
     origin: Origin = NO_FILE,
     done: Done = lambda count: None,
-    counts: Counter[str] | None = None,
     form: LineFormat = PLAIN,
     pace: Pace = FULL,
-) -> Iterator[list[str]]:
-    """Decodes any number of lines of the given format in windows, and yields the lines to write for each, in order.
+) -> Iterator[WindowOutput]:
+    """Decodes any number of lines of the given format in windows, and yields the output of each, in order.
 
     Windows are independent of each other, so any of them can be decoded by itself, elsewhere or later: `origin.before`
     is the number of sentences before. Under tensor2tensor's rules a translation depends on what is decoded together, so
-    all sentences are one window. `counts` is increased by what `summary` needs. A sentence over the limit raises a
-    ValueError that names its line.
+    all sentences are one window. A sentence over the limit raises a ValueError that names its line.
     """
     for window, start in windows(sentences, options, origin, pace):
         sources, prefix = form.split(window, start)
         n_best = model.decode(sources, options, done, start, prefix)
-        if counts is not None:
-            counts.update(_counts(model, n_best, options))
-        yield form.lines(model, sources, n_best, options, start.before)
+        lines = form.lines(model, sources, n_best, options, start.before)
+        yield WindowOutput(lines, dict(_counts(model, n_best, options)))
 
 
 def windows(
@@ -73,17 +79,15 @@ def score_lines(
     options: DecodeHParams,
     origin: Origin = NO_FILE,
     done: Done = lambda count: None,
-    counts: Counter[str] | None = None,
     form: LineFormat = PLAIN,
     pace: Pace = FULL,
-) -> Iterator[list[str]]:
+) -> Iterator[WindowOutput]:
     """Scores any number of pairs as `decode_lines` decodes sentences: a line has log_prob and score."""
     for window, start in _windows(pairs, max(min(WINDOW, pace.most), options.batch_size), origin, pace.ready):
         sources, targets = zip(*window, strict=True)
         scores = model.score(sources, targets, options, done, start)
-        if counts is not None:
-            counts.update(sentences=len(window), tokens=_tokens(model, targets))
-        yield list(form.score_lines(model, sources, targets, options, scores))
+        lines = list(form.score_lines(model, sources, targets, options, scores))
+        yield WindowOutput(lines, {"sentences": len(window), "tokens": _tokens(model, targets)})
 
 
 def summary(model: Translator, counts: Mapping[str, int], options: DecodeHParams, seconds: float) -> str:

@@ -18,7 +18,7 @@ from t2tlite.decoding.translator import Origin, Translator
 from t2tlite.files.atomic_file import replaceable
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, read_pairs, shown
-from t2tlite.runs.decode import FULL, PROMPT_WINDOW, Pace, decode_lines, score_lines, summary
+from t2tlite.runs.decode import FULL, PROMPT_WINDOW, Pace, WindowOutput, decode_lines, score_lines, summary
 from t2tlite.runs.decode_pipeline import Workers, decode_windows
 from t2tlite.runs.line_format import PLAIN, LineFormat
 from t2tlite.runs.partial_output import DirectOutput, PartialOutput
@@ -64,7 +64,7 @@ class _Work(NamedTuple):
     name: str
     read: Callable[[Path], Iterator[Any]]
     check: Callable[[Iterator[Any], Origin], None]
-    lines: Callable[..., Iterator[list[str]]]
+    lines: Callable[..., Iterator[WindowOutput]]
 
 
 def _run(
@@ -100,13 +100,13 @@ def _run(
         lines = remaining(output, items, again)
         origin = origin.after(lines.count)
         folder = Path(f"{path}.windows")
+        decode = functools.partial(work.lines, model, lines, options, origin, form=form, pace=pace)
         if workers is not None:
             if not (is_file and path):
                 raise ValueError(f"A pipeline reads a file and writes one. Received: {source} and {target}.")
             rest = itertools.islice(work.read(source), lines.count, None)
-            work = work._replace(lines=decode_windows(workers, folder, key, model, rest, options, origin, form))
+            decode = functools.partial(decode_windows(workers, folder, key, model, rest, options, origin, form), lines)
         quiet = not all(stream.isatty() for stream in _streams(source, target))
-        decode = functools.partial(work.lines, model, lines, options, origin, form=form, pace=pace)
         total = checked.count if is_file else None
         write_windows(output, lines, decode, total, disable=True if quiet or source == STANDARD_INPUT else None)
     if workers is not None:

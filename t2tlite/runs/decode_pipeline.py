@@ -14,18 +14,17 @@ import dataclasses
 import functools
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.pipeline import Pipeline
-from t2tlite.decoding.translator import NO_FILE, Done, Origin, Translator
+from t2tlite.decoding.translator import Done, Origin, Translator
 from t2tlite.files.records import read_record, write_record
-from t2tlite.runs.decode import FULL, Pace, decode_lines, windows
+from t2tlite.runs.decode import WindowOutput, decode_lines, windows
 from t2tlite.runs.engines import load_with_engine
-from t2tlite.runs.line_format import PLAIN, LineFormat
+from t2tlite.runs.line_format import LineFormat
 
 AGAIN = "Run the same command again."
 
@@ -47,14 +46,6 @@ class Window:
     sentences: list[str]  # as they are in the file
 
 
-@dataclasses.dataclass(frozen=True)
-class WindowOutput:
-    """The output of a window."""
-
-    lines: list[str]
-    counts: dict[str, int]  # for the summary
-
-
 def decode_windows(
     workers: Workers,
     folder: Path,
@@ -64,11 +55,12 @@ def decode_windows(
     options: DecodeHParams,
     origin: Origin,
     form: LineFormat,
-) -> Callable[..., Iterator[list[str]]]:
-    """Has the workers decode any number of sentences; returns a function that yields what `decode_lines` would.
+) -> Callable[[Iterable[str], Done], Iterator[WindowOutput]]:
+    """Has the workers decode any number of sentences, and returns a function that yields what `decode_lines` would.
 
-    The windows are in `folder`. `made_with` is what the output depends on in addition to the sentences. Raises as
-    `Pipeline.run`, and ChildProcessError if the workers have written files that cannot be seen here.
+    The function takes the same sentences again, and `done`. The windows are in `folder`. `made_with` is what the output
+    depends on in addition to the sentences. Raises as `Pipeline.run`, and ChildProcessError if the workers have written
+    files that cannot be seen here.
     """
     folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,24 +85,13 @@ def decode_windows(
             f"{missing[0].name}, although all have finished. Write to a file system that all share."
         )
 
-    def decoded_lines(
-        model: Translator,
-        sentences: Iterable[str],
-        options: DecodeHParams,
-        origin: Origin = NO_FILE,
-        done: Done = lambda count: None,
-        counts: Counter[str] | None = None,
-        form: LineFormat = PLAIN,
-        pace: Pace = FULL,
-    ) -> Iterator[list[str]]:
+    def decoded(sentences: Iterable[str], done: Done) -> Iterator[WindowOutput]:
         for window, start in windows(sentences, options, origin):
             found = read_record(output(window, start), WindowOutput, f"Delete it. {AGAIN}")
             done(len(window))
-            if counts is not None:
-                counts.update(found.counts)
-            yield found.lines
+            yield found
 
-    return decoded_lines
+    return decoded
 
 
 def _start_decoding(
@@ -120,9 +101,9 @@ def _start_decoding(
     model = load_with_engine(run, checkpoint, engine, quantization)
 
     def decode(paths: tuple[Path, Path]) -> None:
-        window, counts = read_record(paths[1], Window, AGAIN), Counter[str]()
+        window = read_record(paths[1], Window, AGAIN)
         origin = Origin(window.file, window.before)
-        decoded = decode_lines(model, window.sentences, options, origin, counts=counts, form=form)
-        write_record(paths[0], WindowOutput([line for lines in decoded for line in lines], dict(counts)))
+        (found,) = decode_lines(model, window.sentences, options, origin, form=form)
+        write_record(paths[0], found)
 
     return decode

@@ -21,6 +21,7 @@ import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.translator import Translator
 from t2tlite.files.checkpoint_paths import checkpoint_identity
+from t2tlite.runs.decode import WindowOutput
 from t2tlite.runs.line_format import LineFormat
 from t2tlite.runs.partial_output import DirectOutput
 
@@ -82,19 +83,20 @@ def remaining(output: DirectOutput, lines: Iterator[T], again: Callable[[], Iter
 def write_windows(
     output: DirectOutput,
     lines: CountedLines[Any],
-    decode: Callable[..., Iterator[list[str]]],
+    decode: Callable[..., Iterator[WindowOutput]],
     total: int | None,
     disable: bool | None = None,
 ) -> None:
     """Writes what `decode` yields for the windows that it reads from `lines`, and records each as done.
 
-    `decode` is called with `done` and `counts` as `decode_lines` is. The progress bar counts to `total` and is disabled
+    `decode` is called with `done`, as `decode_lines` is. The progress bar counts to `total` and is disabled
     as tqdm's: by default, unless standard error is a terminal.
     """
     counts, started = Counter(output.progress.counts), time.monotonic() - output.progress.seconds
     with tqdm(total=total, initial=lines.count, disable=disable, **BAR) as bar:
-        for found in decode(done=bar.update, counts=counts):
-            output.write(found, lines.count, lines.sha256, counts, time.monotonic() - started)
+        for found in decode(done=bar.update):
+            counts.update(found.counts)
+            output.write(found.lines, lines.count, lines.sha256, counts, time.monotonic() - started)
             bar.n = lines.count  # blank lines too
 
 

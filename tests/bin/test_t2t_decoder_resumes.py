@@ -19,6 +19,7 @@ from t2tlite.decoding.translator import Origin, Translator
 from t2tlite.runs import decode as runs_decode
 from t2tlite.runs import decode_split as runs_decode_split
 from t2tlite.runs.decode import decode_lines
+from t2tlite.tasks.catalogue import open_task
 from t2tlite.tasks.task import Hypothesis
 
 SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often", "cat"]
@@ -78,7 +79,7 @@ def names(folder):
 def test_windows_are_read_as_they_are_needed_and_equal_one_decoding_of_all(made, load):
     model = load(made.run, None)
     endless = itertools.chain(LINES[:9], itertools.repeat("cat"))
-    found = decode_lines(model, endless, model.options())
+    found = (window.lines for window in decode_lines(model, endless, model.options()))
     assert list(itertools.chain.from_iterable(itertools.islice(found, 3))) == model.translate(LINES[:9])
     assert next(endless) == "cat"
 
@@ -89,18 +90,24 @@ def test_a_window_can_be_decoded_by_itself(made, load):
     whole = list(decode_lines(model, LINES, options))
     alone = next(decode_lines(model, LINES[6:9], options, Origin("in.txt", 6)))
     assert alone == whole[2]
-    assert alone[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
+    assert alone.lines[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
 
 
 def test_rules_by_which_the_batch_matters_keep_one_window():
     class Whole:
-        """Decodes nothing, and keeps what it was given."""
+        """Decodes nothing, and returns how many sentences it was given."""
+
+        target_encoder = SimpleNamespace(encode_batch=lambda texts: [[] for _ in texts])
+
+        def task_under(self, options):
+            return open_task("translation", {})
 
         def decode(self, sentences, *rest):
             return [[Hypothesis(str(len(sentences)), 0.0, 0.0)] for _ in sentences]
 
-    assert list(decode_lines(Whole(), LINES, DecodeHParams(t2t_rules=True))) == [["11"] * 11]
-    assert [len(window) for window in decode_lines(Whole(), LINES, DecodeHParams())] == [3, 3, 3, 2]
+    (window,) = decode_lines(Whole(), LINES, DecodeHParams(t2t_rules=True))
+    assert window.lines == ["11"] * 11
+    assert [len(window.lines) for window in decode_lines(Whole(), LINES, DecodeHParams())] == [3, 3, 3, 2]
 
 
 def test_standard_output_gets_each_window_at_once(made, tmp_path, capsys, windows):
