@@ -1,91 +1,17 @@
-"""The page of t2t-serve in a real browser, used as people use it: typing, pointing, tapping, with keys alone."""
+"""What the page of t2t-serve does in a real browser: translating, parsing, copying, linking, reporting errors."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import chromium
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from page_server import MAX_CHARACTERS, Gated, loading, ready, serving, tree_of
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from page_server import MAX_CHARACTERS, loading, ready, serving, tree_of
+from page_use import LATE, SENTENCE, TEXT, TIMEOUT_MS, marks, translated
+from playwright.sync_api import Page, expect
 
 from t2tlite.report.tree_drawing import tree_svg
 from t2tlite.trees.tree import format_tree
-
-SENTENCE = "red cat sees dog today"
-TEXT = f"😀 {SENTENCE}.\n\nBird likes white fish."
-TIMEOUT_MS = 30_000  # building a search takes seconds on a busy machine
-WIDTHS = (320, 390, 820, 1440)
-# Answers to texts with the word "never" arrive late, even where the page no longer waits for them.
-LATE = """
-const real = window.fetch;
-window.late = {};
-window.fetch = async (path, options = {}) => {
-  const slow = path === "v1/translate" && options.body.includes("never");
-  late.asked ||= slow;
-  const response = await real(path, {...options, signal: undefined});
-  if (slow) {
-    while (!document.getElementById("took").textContent) await new Promise(done => setTimeout(done, 50));
-    late.arrived = true;
-  }
-  return response;
-};
-"""
-
-
-@pytest.fixture(scope="module")
-def translator(made, load) -> Gated:
-    return Gated(load(made.run, None))
-
-
-@pytest.fixture(scope="module")
-def address(translator) -> Iterator[str]:
-    with serving(ready(loading(), translator)) as address:
-        yield address
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = chromium.executable()
-    expect.set_options(timeout=TIMEOUT_MS)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=chromium.FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def visit(browser, address) -> Iterator[Callable[..., Page]]:
-    """visit(fragment, script=..., options of the browser's context) opens the page; it must have no error, and ask no
-    other server."""
-    contexts, wrong = [], []
-
-    def visit(fragment: str = "", script: str = "", at: str = address, **options: Any) -> Page:
-        contexts.append(context := browser.new_context(**{"viewport": {"width": 1440, "height": 900}, **options}))
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        context.add_init_script(script)
-        page = context.new_page()
-        page.set_default_timeout(TIMEOUT_MS)
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda message: wrong.append(message.text) if "Content Security" in message.text else None)
-        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((at, "blob:")) else None)
-        page.goto(at + fragment)
-        return page
-
-    yield visit
-    for context in contexts:
-        context.close()
-    assert wrong == []
-
-
-def translated(page: Page, text: str) -> None:
-    """Puts a text on the page, and waits until it has been translated."""
-    page.fill("#text", text)
-    expect(page.locator("#took")).to_have_text(re.compile(r"^\d+ sentences? in [\d.]+ s$"))
 
 
 def until(page: Page, condition: str) -> None:
@@ -95,14 +21,6 @@ def until(page: Page, condition: str) -> None:
             return
         page.wait_for_timeout(50)
     raise AssertionError(f"{condition} did not become true")
-
-
-def marks(page: Page) -> dict[str, float]:
-    """The marked words of the text with their colour's part in percent."""
-    found = page.locator("#mirror mark")
-    expect(found.first).to_be_attached()
-    weight = "mark => [mark.textContent, parseFloat(mark.style.getPropertyValue('--weight'))]"
-    return dict(found.evaluate_all(f"all => all.map({weight})"))
 
 
 def test_translates_while_typing(visit, translator):
@@ -324,91 +242,6 @@ def test_parser(visit, tmp_path):
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8") == tree_svg(trees[0])
     page.get_by_text("Copy brackets").nth(1).click()
     assert page.evaluate("navigator.clipboard.readText()") == format_tree(trees[1])
-
-
-def test_keyboard_alone(visit, translator):
-    page = visit()
-    expect(page.locator("#text")).to_be_focused()
-    page.keyboard.type(SENTENCE)
-    page.keyboard.press("Control+Enter")
-    words = page.locator(".word")
-    expect(words.first).to_be_visible()
-    for _ in range(2):  # past Clear, into the translation
-        page.keyboard.press("Tab")
-    expect(words.nth(0)).to_be_focused()
-    page.keyboard.press("ArrowRight")
-    expect(words.nth(1)).to_be_focused()
-    marks(page)
-    page.keyboard.press("End")
-    expect(words.last).to_be_focused()
-    reached = []
-    for _ in range(3):  # one Tab leaves the words
-        page.keyboard.press("Tab")
-        reached.append(page.evaluate("document.activeElement.id"))
-    assert reached == ["copy", "link", "inside"]
-    page.keyboard.press("Tab")
-    page.keyboard.press("Tab")
-    page.keyboard.press("Enter")  # the second alternative
-    (n_best,) = translator.decode([SENTENCE], translator.options(beam_size=4, return_beams=4))
-    expect(page.locator("#result")).to_have_text(n_best[1].text)
-    expect(page.locator("#best button").nth(1)).to_be_focused()
-    for _ in range(3):
-        page.keyboard.press("Tab")
-    expect(page.locator("#beam")).to_be_focused()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("ArrowLeft")
-    expect(page.locator("#best li")).to_have_count(2)
-
-
-def test_tapping_on_a_phone(visit):
-    page = visit(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    translated(page, SENTENCE)
-    page.locator(".word").nth(1).tap()
-    marks(page)
-    expect(page.locator("#hint")).to_contain_text("attends to")
-
-
-@pytest.mark.parametrize("task", ["translation", "parsing"])
-def test_nothing_is_wider_than_the_screen(visit, task):
-    page = visit("#target=tree" if task == "parsing" else "")
-    page.fill("#text", "The small cat sleeps in the old house . " * 3 + "x" * 200)
-    expect(page.locator("article svg, .word").first).to_be_visible()
-    for width in WIDTHS:
-        page.set_viewport_size({"width": width, "height": 800})
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        source, mirror = page.locator("#text").bounding_box(), page.locator("#mirror").bounding_box()
-        assert source == mirror  # marks are where the words are
-
-
-def test_controls_have_names(visit):
-    page = visit()
-    for role, name in {"slider": ["Beam size", "Length penalty α"], "combobox": ["From", "To"]}.items():
-        expect(page.get_by_role(role)).to_have_count(len(name))
-        for i, words in enumerate(name):
-            expect(page.get_by_role(role).nth(i)).to_have_accessible_name(re.compile(f"^{words}"))
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_accessibility(visit, theme):
-    """axe-core finds nothing wrong with the page, empty and in use."""
-    page = visit(color_scheme=theme)
-
-    def check() -> None:
-        found = Axe().run(page)
-        assert found.response["violations"] == [], found.generate_report()
-
-    check()
-    translated(page, TEXT)
-    page.locator(".word").first.focus()
-    marks(page)
-    check()
-    page.fill("#text", "cat " * 2000)
-    expect(page.locator("#problem")).to_be_visible()
-    check()
-    page.select_option("#target", "tree")
-    page.fill("#text", "The cat sleeps . " * 20)
-    expect(page.locator("article svg")).to_have_count(20)
-    check()
 
 
 def test_page_names_no_other_server():
