@@ -10,6 +10,7 @@ ones do. A first batch (tracing) does not count. Prints one line that begins RES
 from __future__ import annotations
 
 import argparse
+import functools
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -81,9 +82,9 @@ def make_search(hparams: HParams, job: program.Job) -> Callable[[np.ndarray], in
         limits = tf.fill(tf.shape(inputs)[:1], length)
         how = {"max_lengths": limits, "beam_size": job.beam_size, "length": length, "alpha": 0.6}
         if not hparams.jit_compile:
-            how["take_sentences"] = model.take_sentences
+            how["resize_cache"] = model.resize_cache
         with cast_kernels(model):  # as `Decoder` does
-            return beam_search(decode_step, model.start_decoding(inputs, job.beam_size, length), **how)[0]
+            return beam_search(decode_step, functools.partial(model.start_decoding, inputs, job.beam_size), **how)[0]
 
     if hparams.jit_compile:  # static shapes: one program for each
         compiled, length = tf.function(search, autograph=False, jit_compile=True), job.steps

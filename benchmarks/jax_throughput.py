@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import math
 import os
@@ -222,10 +223,10 @@ def measure_decoding(
 
     def search(weights: Weights, inputs: Tensor) -> Tensor:
         with with_weights(model, weights):
-            cache = model.start_decoding(inputs, args.beam_size, args.decode_steps)
+            start = functools.partial(model.start_decoding, inputs, args.beam_size)
             limits = jax.numpy.full(sentences, args.decode_steps, "int32")
             length, size = args.decode_steps, args.beam_size
-            return beam_search(decode_step, cache, max_lengths=limits, beam_size=size, length=length, alpha=0.6)[0]
+            return beam_search(decode_step, start, max_lengths=limits, beam_size=size, length=length, alpha=0.6)[0]
 
     start = time.perf_counter()
     compiled = jax.jit(search).lower(weights, inputs).compile()

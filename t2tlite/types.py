@@ -6,7 +6,7 @@ explained at the top of each file.
 
 # B batch, S source length, T target length, H heads, K and U size of a key and of a value in one head, V vocabulary
 # M hypotheses of a sentence (beam size), L most positions that are decoded
-# C positions that are cached: L, or with a self_attention_radius the last r, position p in place p % C
+# C positions that the cache has room for; with a self_attention_radius the last r, position p in place p % C
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ Config: TypeAlias = dict[str, Any]
 class LayerCache(NamedTuple):
     """The keys and values that a decoder layer needs to decode one position at a time."""
 
-    keys: Tensor  # [B, H, C, M, K], of the positions decoded so far: those of slot m at each position
-    values: Tensor  # [B, H, C, M, U], likewise
-    memory_keys: Tensor  # [B, H, S, K], of the encoder's output
-    memory_values: Tensor  # [B, H, S, U], likewise
-    joint_kernel: Tensor  # [D, H * (2 K + U)], of self-attention: query, key and value
+    keys: Tensor  # [H, B, C, M, K], of the positions decoded so far: those of slot m at each position
+    values: Tensor  # [H, B, C, M, U], likewise
+    memory_keys: Tensor  # [H, B, S, K], of the encoder's output
+    memory_values: Tensor  # [H, B, S, U], likewise
+    joint_kernel: Tensor  # [H, D, 2 K + U], of self-attention: query (scaled), key and value
+    query_kernel: Tensor  # [H, D, K], of cross-attention (scaled)
 
 
 class DecodingCache(NamedTuple):
-    """The state of decoding between positions; a nest of tensors whose shapes change only if sentences leave."""
+    """The state of decoding between positions; a nest of tensors whose shapes only `resize_cache` changes."""
 
     layers: tuple[LayerCache, ...]  # one for each decoder layer
-    memory_bias: Tensor  # float32 [B, 1, 1, S], the padding mask of the source
+    memory_bias: Tensor  # float32 [B, 1, S], the padding mask of the source
 
 
 class AttentionWeights(NamedTuple):
@@ -96,5 +97,5 @@ class Seq2SeqModel(Protocol):
     ) -> tuple[Tensor, DecodingCache]:
         """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled."""
 
-    def take_sentences(self, cache: DecodingCache, sentences: Tensor) -> DecodingCache:
-        """The cache of only some sentences of the batch, int32 [N]."""
+    def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
+        """The cache of only some sentences of the batch, int32 [N], with room for `length` positions or more."""

@@ -182,11 +182,11 @@ def search(
         "constrain": forced_prefix(more["prefixes"], constraints) if "prefixes" in more else constraints,
     }
     with cast_kernels(model):
-        cache = model.start_decoding(inputs, options.hypotheses, length)
+        start_decoding = functools.partial(model.start_decoding, inputs, options.hypotheses)
         if options.samples:
             return sample(
                 model.decode_step,
-                cache,
+                start_decoding(length),
                 uniforms=tf.ensure_shape(more["uniforms"], (None, options.hypotheses, None)),
                 temperature=options.sampling_temp,
                 keep_top_k=options.sampling_keep_top_k,
@@ -194,14 +194,14 @@ def search(
                 **how,
             )
         # XLA compiles static shapes only, and prefixes are those of the whole batch
-        take = None if isinstance(length, int) or "prefixes" in more else model.take_sentences
+        static = isinstance(length, int) or "prefixes" in more
         return beam_search(
             model.decode_step,
-            cache,
+            start_decoding,
             beam_size=options.beam_size,
             length=length,
             n_best=n_best,
-            take_sentences=take,
+            resize_cache=None if static else model.resize_cache,
             **how,
         )
 

@@ -1,14 +1,16 @@
 """Multi-head attention, section 3.2.
 
-One function, `attend`, serves training and decoding. In training its queries are the T positions of a sequence; in
-beam search they are the M hypotheses of a sentence at one position, so that keys and values of the source are used
-by all hypotheses without a copy for each.
+`MultiHeadAttention.call` is the layer of training and of the encoder, whose queries are the T positions of a sequence.
+In beam search, `attend_hypotheses` has as queries the M hypotheses of a sentence at one position, so that keys and
+values of the source are used by all hypotheses without a copy for each. Its tensors have the heads first: a matrix
+product for each head gives them in this order, where to split one product's result into heads is to transpose it.
 
 Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the keys of
 the blocks beside it.
 """
 
 # B batch, T query length, S key length, H heads, K and U size of a key and of a value in one head, D hidden size
+# M hypotheses of a sentence (beam size)
 
 from __future__ import annotations
 
@@ -101,18 +103,6 @@ class MultiHeadAttention(Composite):
         """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
         # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other order inside a loop.
         queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
-        return self.combine(queries, keys, values, bias, seed, record)
-
-    def combine(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        bias: Tensor,
-        seed: Seed = None,
-        record: Record | None = None,
-    ) -> Tensor:
-        """`attend` for given queries [B, H, T, K], on which the scale 1/sqrt(d_k) already is; returns [B, T, D]."""
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
         if record is not None:
             record(weights)
@@ -120,21 +110,27 @@ class MultiHeadAttention(Composite):
         heads = ops.transpose(ops.matmul(weights, values), (0, 2, 1, 3))  # [B, T, H, U]
         return self.output_transform(ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units)))
 
+    def query_kernel(self) -> Tensor:
+        """The kernel of the query for each head, with the scale 1/sqrt(d_k): [H, D, K]. Computed once a search."""
+        return self._by_head(self.query.kernel * self.key_size**-0.5)
+
     def joint_kernel(self) -> Tensor:
-        """The kernels of query (scaled), key and value side by side in each head: [D, H * (2 K + U)].
+        """`query_kernel` and those of key and value side by side: [H, D, 2 K + U]. So one product gives all three."""
+        kernels = self.query_kernel(), self._by_head(self.key.kernel), self._by_head(self.value.kernel)
+        return ops.concatenate(kernels, axis=2)
 
-        Decoding computes it once a search, and then makes one matrix product for each position instead of three.
+    def project_hypotheses(self, x: Tensor, beam_size: int, kernel: Tensor) -> Tensor:
+        """The product of each head: rows [B * M, D], kernel [H, D, N] -> [H, B, M, N]."""
+        return ops.reshape(ops.matmul(x[None], kernel), (self.num_heads, -1, beam_size, kernel.shape[2]))
+
+    def attend_hypotheses(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
+        """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K], values [H, B, S, U]; returns rows [B * M, D].
+
+        `bias` is float32, broadcast to [H, B, M, S].
         """
-        kernels = (self.query.kernel * self.key_size**-0.5, self.key.kernel, self.value.kernel)
-        size = self.query.kernel.shape[0]
-        heads = [ops.reshape(ops.cast(kernel, self.compute_dtype), (size, self.num_heads, -1)) for kernel in kernels]
-        return ops.reshape(ops.concatenate(heads, axis=2), (size, -1))
-
-    def project(self, x: Tensor, joint_kernel: Tensor) -> list[Tensor]:
-        """[B, T, D] -> scaled queries [B, H, T, K], keys [B, H, T, K], values [B, H, T, U] of self-attention."""
-        joint = ops.matmul(x, joint_kernel)
-        joint = ops.reshape(joint, (-1, ops.shape(x)[1], self.num_heads, joint.shape[2] // self.num_heads))
-        return ops.split(ops.transpose(joint, (0, 2, 1, 3)), (self.key_size, 2 * self.key_size), axis=3)
+        weights = ops.cast(attention_weights(queries, keys, bias), queries.dtype)  # [H, B, M, S]
+        heads = ops.einsum("hbms,hbsu->bmhu", weights, values)
+        return self.output_transform(ops.reshape(heads, (-1, self.value.units)))
 
     def get_config(self) -> Config:
         sizes = {"hidden_size": self.output_transform.units, "num_heads": self.num_heads}
@@ -165,6 +161,11 @@ class MultiHeadAttention(Composite):
         near = ops.logical_and(distance > -self.radius, distance < (1 if self.causal else self.radius))
         return ops.cast(ops.logical_not(near), "float32") * TOO_FAR
 
+    def _by_head(self, kernel: Tensor) -> Tensor:
+        """[D, H * K] -> [H, D, K], in the compute dtype."""
+        kernel = ops.cast(kernel, self.compute_dtype)
+        return ops.transpose(ops.reshape(kernel, (kernel.shape[0], self.num_heads, -1)), (1, 0, 2))
+
     def _split_heads(self, x: Tensor) -> Tensor:
         """[B, T, H * K] -> [B, H, T, K]."""
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, x.shape[2] // self.num_heads))
@@ -172,14 +173,14 @@ class MultiHeadAttention(Composite):
 
 
 def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-    """softmax(Q K^T + bias), equation (1), float32 [B, H, T, S]; the scale 1/sqrt(d_k) is already on the queries.
+    """softmax(Q K^T + bias), equation (1), float32 [..., T, S]; the scale 1/sqrt(d_k) is already on the queries.
 
     Args:
-        queries: [B, H, T, K].
-        keys: [B, H, S, K].
-        bias: float32, broadcast to [B, H, T, S].
+        queries: [..., T, K].
+        keys: [..., S, K].
+        bias: float32, broadcast to [..., T, S].
     """
-    scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [B, H, T, S]
+    scores = ops.matmul(queries, ops.swapaxes(keys, -1, -2))  # [..., T, S]
     return ops.softmax(ops.cast(scores, "float32") + bias, axis=-1)
 
 

@@ -43,7 +43,7 @@ class Embedding(keras.layers.Layer):
         return vectors * scale[:, :, None]
 
     def logits(self, x: Tensor) -> Tensor:
-        """[B, T, D] -> float32 [B, T, V]."""
+        """[..., D] -> float32 [..., V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
         return ops.cast(ops.matmul(x, ops.transpose(weight)), "float32")
 

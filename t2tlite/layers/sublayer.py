@@ -61,27 +61,27 @@ class LayerNormalization(keras.layers.LayerNormalization):
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., D], in the compute dtype."""
-        rows = ops.reshape(ops.cast(inputs, "float32"), (-1, inputs.shape[-1]))
-        gamma, beta = (ops.cast(weight, "float32") for weight in (self.gamma, self.beta))
-        result = _normalise(self.epsilon)(rows, gamma, beta)
-        return ops.reshape(ops.cast(result, self.compute_dtype), ops.shape(inputs))
+        x, gamma, beta = (ops.cast(each, "float32") for each in (inputs, self.gamma, self.beta))
+        return ops.cast(_normalise(self.epsilon)(x, gamma, beta), self.compute_dtype)
 
 
 def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
-    """A function of rows [N, D], gamma [D] and beta [D], all float32, to normalised rows [N, D]."""
+    """A function of x [..., D], gamma [D] and beta [D], all float32, to [..., D]."""
 
     @ops.custom_gradient
     def normalise(x: Tensor, gamma: Tensor, beta: Tensor) -> tuple[Tensor, Callable[[Tensor], tuple[Tensor, ...]]]:
-        centred = x - ops.mean(x, axis=1, keepdims=True)  # [N, D]
-        inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=1, keepdims=True) + epsilon)  # [N, 1]
-        normalised = centred * inverse  # [N, D]
+        size = x.shape[-1]
+        centred = x - ops.mean(x, axis=-1, keepdims=True)  # [..., D]
+        inverse = ops.rsqrt(ops.mean(ops.square(centred), axis=-1, keepdims=True) + epsilon)  # [..., 1]
+        normalised = centred * inverse  # [..., D]
 
         def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-            product = upstream * normalised  # [N, D]
-            mean_upstream = ops.matmul(upstream, gamma)[:, None] / x.shape[1]  # [N, 1]
-            mean_product = ops.matmul(product, gamma)[:, None] / x.shape[1]
+            rows = [ops.reshape(each, (-1, size)) for each in (upstream, upstream * normalised)]  # [N, D] each
+            mean_upstream, mean_product = (
+                ops.reshape(ops.matmul(each, gamma) / size, ops.shape(inverse)) for each in rows
+            )  # [..., 1]
             of_x = inverse * (upstream * gamma - mean_upstream - normalised * mean_product)
-            return of_x, ops.sum(product, axis=0), ops.sum(upstream, axis=0)
+            return of_x, ops.sum(rows[1], axis=0), ops.sum(rows[0], axis=0)
 
         return normalised * gamma + beta, gradient
 

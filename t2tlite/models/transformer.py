@@ -5,7 +5,7 @@ position at a time, with cached keys and values, for the M hypotheses that beam 
 """
 
 # B batch, S source length, T target length, D hidden size, V vocabulary, H heads, K head size
-# M hypotheses of a sentence, L most positions, C positions in the cache
+# M hypotheses of a sentence, L positions that there is room for, C of them that the cache holds
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
-from t2tlite.layers.kv_cache import empty_cache
+from t2tlite.layers.kv_cache import empty_cache, place, resize
 from t2tlite.layers.sublayer import Dropout, LayerNormalization, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
@@ -134,21 +134,20 @@ class Transformer(keras.Model):
         Args:
             inputs: int32 [B, S].
             beam_size: M.
-            length: L, the most positions that will be decoded.
+            length: L, the most positions that will be decoded, unless `resize_cache` makes room for more.
         """
         memory, memory_bias = self.encode(inputs)
-        batch, heads = ops.shape(inputs)[0], self.hparams.num_heads
-        held = ops.shape(ops.arange(length)[: self.hparams.self_attention_radius or None])[0]  # C
+        batch, heads, held = ops.shape(inputs)[0], self.hparams.num_heads, self._held(length)
         caches = []
         for layer in self.decoder_layers:
-            keys, values = layer.cross_attention.keys_values(memory)
-            room = [
-                empty_cache(batch, heads, held, beam_size, channels // heads, self.compute_dtype)
+            keys, values = (
+                empty_cache(heads, batch, held, beam_size, channels // heads, self.compute_dtype)
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
-            ]
-            joint_kernel = layer.self_attention.joint_kernel()
-            caches.append(LayerCache(room[0], room[1], keys, values, joint_kernel))
-        return DecodingCache(tuple(caches), memory_bias)
+            )
+            of_memory = (ops.swapaxes(part, 0, 1) for part in layer.cross_attention.keys_values(memory))
+            kernels = layer.self_attention.joint_kernel(), layer.cross_attention.query_kernel()
+            caches.append(LayerCache(keys, values, *of_memory, *kernels))
+        return DecodingCache(tuple(caches), memory_bias[:, 0])
 
     def decode_step(
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
@@ -168,25 +167,35 @@ class Transformer(keras.Model):
         beam = tokens.shape[1]
         if self.hparams.self_attention_radius:
             ancestors = ops.take(ancestors, _held_positions(step, cache, ops.shape(ancestors)[2]), axis=2)
-        bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], 1, beam, -1)) * MASKED  # [B, 1, M, C * M]
-        x = self.target_embedding(tokens)  # [B, M, D]
-        x = ops.reshape(x, (-1, 1, self.hparams.hidden_size))  # each hypothesis has one position: [B * M, 1, D]
-        x = ops.reshape(self.target_positions(x, start=step), (-1, beam, self.hparams.hidden_size))
-        caches = []
+        bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], beam, -1)) * MASKED  # [B, M, C * M]
+        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # each hypothesis has one position: [B * M, 1, D]
+        x = ops.reshape(self.target_positions(x, start=step), (-1, self.hparams.hidden_size))
+        caches, here = [], place(cache.layers[0].keys, step)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
-            x, layer_cache = layer.step(x, layer_cache, step, bias, cache.memory_bias)
+            x, layer_cache = layer.step(x, layer_cache, here, bias, cache.memory_bias)
             caches.append(layer_cache)
-        return self._logits(x), DecodingCache(tuple(caches), cache.memory_bias)
+        logits = self._logits(x)  # [B * M, V]
+        return ops.reshape(logits, (-1, beam, logits.shape[1])), DecodingCache(tuple(caches), cache.memory_bias)
 
-    def take_sentences(self, cache: DecodingCache, sentences: Tensor) -> DecodingCache:
-        """The cache of only some sentences, int32 [N], of the batch."""
+    def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
+        """The cache of only some sentences of the batch, with room for more positions.
 
-        def take(x: Tensor) -> Tensor:
-            return ops.take(x, sentences, axis=0)
-
-        batched = ("keys", "values", "memory_keys", "memory_values")
-        layers = [layer._replace(**{name: take(getattr(layer, name)) for name in batched}) for layer in cache.layers]
-        return DecodingCache(tuple(layers), take(cache.memory_bias))
+        Args:
+            cache: as `start_decoding` or `decode_step` returned it.
+            sentences: int32 [N], which sentences.
+            length: L, at least as many positions as there is room for.
+        """
+        held = self._held(length)
+        layers = [
+            layer._replace(
+                keys=resize(layer.keys, sentences, held),
+                values=resize(layer.values, sentences, held),
+                memory_keys=ops.take(layer.memory_keys, sentences, axis=1),
+                memory_values=ops.take(layer.memory_values, sentences, axis=1),
+            )
+            for layer in cache.layers
+        ]
+        return DecodingCache(tuple(layers), ops.take(cache.memory_bias, sentences, axis=0))
 
     def get_config(self) -> Config:
         return {
@@ -200,6 +209,10 @@ class Transformer(keras.Model):
         """The model of a config, with its weights made so that they can be loaded."""
         hparams = HParams(**config["hparams"])
         return build_transformer(hparams, config["source_vocab_size"], config["target_vocab_size"])
+
+    def _held(self, length: int | Tensor) -> int | Tensor:
+        """How many of `length` positions the cache holds: C."""
+        return ops.shape(ops.arange(length)[: self.hparams.self_attention_radius or None])[0]
 
     def _logits(self, x: Tensor) -> Tensor:
         return self.softmax_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))

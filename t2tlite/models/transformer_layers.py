@@ -12,7 +12,7 @@ from keras import ops
 
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, Record
-from t2tlite.layers.kv_cache import write_position
+from t2tlite.layers.kv_cache import Place, merge_slots, write
 from t2tlite.layers.sublayer import Composite, FeedForward, Residual, fold
 from t2tlite.types import Config, LayerCache, Seed, Tensor
 
@@ -112,40 +112,35 @@ class DecoderLayer(TransformerLayer):
         return self.feed_forward_residual(x, sublayer=feed_forward, seed=fold(seed, 6))
 
     def step(
-        self, x: Tensor, cache: LayerCache, step: int | Tensor, bias: Tensor, memory_bias: Tensor
+        self, x: Tensor, cache: LayerCache, place: Place, bias: Tensor, memory_bias: Tensor
     ) -> tuple[Tensor, LayerCache]:
         """`call` for one position of M hypotheses, which take the place of the T positions.
 
         Args:
-            x: [B, M, D].
-            cache: what this layer keeps; C positions, of which `step` takes the place of the oldest.
-            step: the position, counted from 0.
-            bias: [B, 1, M, C * M]: which slots, at which positions, belong to a hypothesis.
-            memory_bias: [B, 1, 1, S].
+            x: rows [B * M, D]; with two axes TensorFlow fuses the products with what follows them.
+            cache: what this layer keeps.
+            place: where the position's keys and values go.
+            bias: [B, M, C * M]: which slots, at which positions, belong to a hypothesis.
+            memory_bias: [B, 1, S].
 
         Returns:
-            [B, M, D], and the cache with this position filled.
+            [B * M, D], and the cache with this position filled.
         """
+        beam_size = cache.keys.shape[3]
 
         def self_attention(y: Tensor) -> Tensor:
             nonlocal cache
-            queries, keys, values = self.self_attention.project(y, cache.joint_kernel)  # [B, H, M, K]
-            at = step % ops.shape(cache.keys)[2]
-            keys, values = write_position(cache.keys, at, keys), write_position(cache.values, at, values)
-            cache = cache._replace(keys=keys, values=values)
-            return self.self_attention.combine(queries, _merge_slots(keys), _merge_slots(values), bias)
+            layer = self.self_attention
+            joint = layer.project_hypotheses(y, beam_size, cache.joint_kernel)  # [H, B, M, 2 K + U]
+            queries, keys, values = ops.split(joint, (layer.key_size, 2 * layer.key_size), axis=3)
+            cache = cache._replace(keys=write(cache.keys, place, keys), values=write(cache.values, place, values))
+            keys, values = merge_slots(cache.keys, place), merge_slots(cache.values, place)
+            return layer.attend_hypotheses(queries, keys, values, bias)
 
         def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention.attend(y, cache.memory_keys, cache.memory_values, memory_bias)
+            queries = self.cross_attention.project_hypotheses(y, beam_size, cache.query_kernel)
+            return self.cross_attention.attend_hypotheses(queries, cache.memory_keys, cache.memory_values, memory_bias)
 
         x = self.self_attention_residual(x, sublayer=self_attention)
         x = self.cross_attention_residual(x, sublayer=cross_attention)
-        rows = ops.reshape(x, (-1, x.shape[2]))  # two axes: TensorFlow then fuses the products with what follows them
-        rows = self.feed_forward_residual(rows, sublayer=self.feed_forward)
-        return ops.reshape(rows, (-1, *x.shape[1:])), cache
-
-
-def _merge_slots(cache: Tensor) -> Tensor:
-    """[B, H, C, M, K] -> [B, H, C * M, K]."""
-    batch, heads, size = ops.shape(cache)[0], cache.shape[1], cache.shape[4]
-    return ops.reshape(cache, (batch, heads, -1, size))
+        return self.feed_forward_residual(x, sublayer=self.feed_forward), cache

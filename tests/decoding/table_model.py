@@ -51,10 +51,9 @@ class TableModel:
         return decode_step
 
     def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
-        slots = np.zeros((len(sentences), LENGTH, beam), np.int32)
         found = beam_search(
             self.steps(sentences),
-            slots,
+            lambda length: np.zeros((len(sentences), length, beam), np.int32),
             max_lengths=np.array(max_lengths, np.int32),
             beam_size=beam,
             length=LENGTH,

@@ -13,7 +13,8 @@ import tensorflow as tf
 from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
 
 from t2tlite.config import HParams
-from t2tlite.decoding.beam_search import NEVER, beam_search, length_penalty
+from t2tlite.decoding import beam_search as beam_search_module
+from t2tlite.decoding.beam_search import NEVER, beam_search, length_penalty, top_tokens
 from t2tlite.models.transformer import Transformer, build_transformer
 
 # B batch, M hypotheses of a sentence, L most positions, V vocabulary
@@ -121,9 +122,9 @@ def model(request) -> Transformer:
 
 
 def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, length: int = 8, **more):
-    cache = model.start_decoding(sources, beam, length)
+    start_decoding = functools.partial(model.start_decoding, sources, beam)
     how = {"max_lengths": max_lengths, "beam_size": beam, "length": length, "alpha": alpha, "n_best": n_best}
-    return beam_search(more.pop("decode_step", model.decode_step), cache, **how, **more)
+    return beam_search(more.pop("decode_step", model.decode_step), start_decoding, **how, **more)
 
 
 @pytest.fixture(scope="module")
@@ -132,22 +133,26 @@ def nbest(model):
     return np.asarray(ids), np.asarray(scores)
 
 
+@pytest.mark.parametrize("first_room", [8, 3, 2])
 @pytest.mark.parametrize(("beam", "alpha", "n_best"), [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)])
-def test_sentences_that_are_done_leave_the_batch(model, beam, alpha, n_best):
-    """The results stay the same, and fewer and fewer sentences are computed."""
+def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, beam, alpha, n_best, first_room):
+    """The results stay the same; fewer and fewer sentences are computed, in no more room than they need."""
+    monkeypatch.setattr(beam_search_module, "FIRST_ROOM", first_room)
     sources, max_lengths = np.tile(SOURCES, (3, 1)), np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32)
     expected = decode(model, sources, max_lengths, beam, alpha, n_best)
-    counts = []
+    counts, rooms = [], []
 
-    def decode_step(tokens, *rest):
+    def decode_step(tokens, step, ancestors, cache):
         counts.append(len(tokens))
-        return model.decode_step(tokens, *rest)
+        rooms.append(ancestors.shape[2])
+        return model.decode_step(tokens, step, ancestors, cache)
 
-    dropping = {"take_sentences": model.take_sentences}
+    dropping = {"resize_cache": model.resize_cache}
     found = decode(model, sources, max_lengths, beam, alpha, n_best, decode_step=decode_step, **dropping)
     assert counts[0] == 9
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] <= 4, "half of them were done, and nobody left"
+    assert rooms == [min(room for room in (first_room, 2 * first_room, 8) if room > step) for step in range(len(rooms))]
     specs = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
 
     @tf.function(autograph=False, input_signature=specs)
@@ -159,6 +164,18 @@ def test_sentences_that_are_done_leave_the_batch(model, beam, alpha, n_best):
         for name in ("scores", "log_probs"):
             values = (np.asarray(getattr(each, name))[:, :n_best] for each in (result, expected))
             np.testing.assert_allclose(*values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [12, 2048, 8000, 8191], ids="vocabulary of {}".format)
+@pytest.mark.parametrize("distinct", [2, 40, 10**6], ids="{} distinct numbers".format)
+@pytest.mark.parametrize("count", [1, 2, 5, 8])
+def test_the_largest_logits_and_of_equal_ones_the_first(size, distinct, count):
+    logits = np.random.default_rng(1).integers(distinct, size=(3, 4, size)).astype(np.float32)
+    logits[0, 0] = -np.inf  # as a constraint that allows nothing makes them
+    values, tokens = top_tokens(logits, count)
+    order = np.argsort(-logits, axis=-1, kind="stable")[..., :count]
+    np.testing.assert_array_equal(tokens, order)
+    np.testing.assert_array_equal(values, np.take_along_axis(logits, order, axis=-1))
 
 
 def test_scores_are_those_of_a_full_forward_pass(model, nbest):
@@ -195,7 +212,7 @@ def test_equals_a_search_without_a_cache(model, nbest):
         return tf.reshape(logits, (3, 4, 12)), tf.constant(slots)
 
     options = {"max_lengths": MAX_LENGTHS, "beam_size": 4, "length": 8, "alpha": 0.6, "n_best": 4}
-    ids, scores, _ = beam_search(reshaped, np.zeros((3, 8, 4), np.int32), **options)
+    ids, scores, _ = beam_search(reshaped, lambda length: np.zeros((3, length, 4), np.int32), **options)
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 

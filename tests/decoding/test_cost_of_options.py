@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 
@@ -51,12 +52,12 @@ def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
     def without(inputs, max_lengths, length, more):
         return beam_search(
             model.model.decode_step,
-            model.model.start_decoding(inputs, beam_size, length),
+            functools.partial(model.model.start_decoding, inputs, beam_size),
             max_lengths=max_lengths,
             beam_size=beam_size,
             length=length,
             alpha=0.6,
-            take_sentences=model.model.take_sentences,
+            resize_cache=model.model.resize_cache,
         )
 
     off = {"sampling_method": "argmax", "min_length": 0, "no_repeat_ngram_size": 0}

@@ -5,6 +5,7 @@ Usage: python jax_program.py MODEL.keras IDS.npz RESULTS.npz
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import jax
@@ -36,10 +37,10 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
 
     @jax.jit
     def search(sources, max_lengths):
-        cache = model.start_decoding(sources, BEAM_SIZE, LENGTH)
+        start_decoding = functools.partial(model.start_decoding, sources, BEAM_SIZE)
         return beam_search(
             model.decode_step,
-            cache,
+            start_decoding,
             max_lengths=max_lengths,
             beam_size=BEAM_SIZE,
             length=LENGTH,
@@ -51,9 +52,11 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
     def constrained(sources, max_lengths, prefixes, uniforms):
         constrain = forced_prefix(prefixes, all_of([no_repeat_ngram(1), min_length(3)]))
         how = {"max_lengths": max_lengths, "alpha": ALPHA, "constrain": constrain}
-        cache = model.start_decoding(sources, BEAM_SIZE, LENGTH)
-        best = beam_search(model.decode_step, cache, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
-        return best, sample(model.decode_step, cache, uniforms=uniforms, **SAMPLING, **how)
+        start_decoding = functools.partial(model.start_decoding, sources, BEAM_SIZE)
+        best = beam_search(
+            model.decode_step, start_decoding, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how
+        )
+        return best, sample(model.decode_step, start_decoding(LENGTH), uniforms=uniforms, **SAMPLING, **how)
 
     embedding = Embedding(3, 4, dtype="mixed_bfloat16")
 

@@ -5,6 +5,7 @@ Skipped if JAX is not installed: t2tlite itself does not require it.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import subprocess
@@ -74,11 +75,11 @@ def test_logits_equal_tensorflows(both):
 
 def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     model, results = both
-    cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
+    start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
     max_lengths = np.full(len(SOURCES), LENGTH, np.int32)
     ids, scores, log_probs = beam_search(
         model.decode_step,
-        cache,
+        start_decoding,
         max_lengths=max_lengths,
         beam_size=BEAM_SIZE,
         length=LENGTH,
@@ -94,9 +95,9 @@ def test_constraints_and_sampling_find_what_they_find_under_tensorflow(both):
     model, results = both
     constrain = forced_prefix(PREFIXES, all_of([no_repeat_ngram(1), min_length(3)]))
     how = {"max_lengths": np.full(3, LENGTH, np.int32), "alpha": ALPHA, "constrain": constrain}
-    cache = model.start_decoding(SOURCES, BEAM_SIZE, LENGTH)
-    best = beam_search(model.decode_step, cache, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
-    drawn = sample(model.decode_step, cache, uniforms=UNIFORMS, **SAMPLING, **how)
+    start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
+    best = beam_search(model.decode_step, start_decoding, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
+    drawn = sample(model.decode_step, start_decoding(LENGTH), uniforms=UNIFORMS, **SAMPLING, **how)
     for name, found in (("constrained", best), ("sampled", drawn)):
         np.testing.assert_array_equal(results[f"{name}_ids"], found.ids)
         np.testing.assert_allclose(results[f"{name}_log_probs"], found.log_probs, rtol=1e-4)

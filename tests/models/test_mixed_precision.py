@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import keras
 import numpy as np
@@ -89,9 +90,9 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     single.set_weights(model.get_weights())
     found = []
     for each in (model, single):
-        cache = each.start_decoding(INPUTS, 3, 6)
+        start = functools.partial(each.start_decoding, INPUTS, 3)
         limits = np.full(3, 6, np.int32)
-        ids, scores, _ = beam_search(each.decode_step, cache, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
+        ids, scores, _ = beam_search(each.decode_step, start, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
         assert scores.dtype == tf.float32
         found.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
     np.testing.assert_array_equal(found[0][0], found[1][0])
