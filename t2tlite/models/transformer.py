@@ -144,9 +144,16 @@ class Transformer(keras.Model):
                 empty_cache(heads, batch, held, beam_size, channels // heads, self.compute_dtype)
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
             )
-            of_memory = (ops.swapaxes(part, 0, 1) for part in layer.cross_attention.keys_values(memory))
-            kernels = layer.self_attention.joint_kernel(), layer.cross_attention.query_kernel()
-            caches.append(LayerCache(keys, values, *of_memory, *kernels))
+            memory_keys, memory_values = layer.cross_attention.keys_values(memory)  # [B, H, S, K], [B, H, S, U]
+            cache = LayerCache(
+                keys,
+                values,
+                ops.swapaxes(memory_keys, 0, 1),
+                ops.swapaxes(memory_values, 0, 1),
+                layer.self_attention.joint_kernel(),
+                layer.cross_attention.query_kernel(),
+            )
+            caches.append(cache)
         return DecodingCache(tuple(caches), memory_bias[:, 0])
 
     def decode_step(
