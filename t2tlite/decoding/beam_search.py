@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import numpy as np
 from keras import ops
 
 from t2tlite.decoding.constraints import Constraint
@@ -261,7 +260,7 @@ def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
         return values, ops.cast(tokens, "int32")
     beam_size, blocks = logits.shape[1], -(-size // BLOCK)
     if size % BLOCK:
-        logits = ops.pad(logits, ((0, 0), (0, 0), (0, blocks * BLOCK - size)), constant_values=-np.inf)
+        logits = ops.pad(logits, ((0, 0), (0, 0), (0, blocks * BLOCK - size)), constant_values=-float("inf"))
     rows = ops.reshape(logits, (-1, blocks, BLOCK))  # [B * M, blocks, BLOCK]
     _, chosen = ops.top_k(ops.max(rows, axis=2), count)
     chosen = ops.sort(ops.cast(chosen, "int32"), axis=1)  # [B * M, count], the first block first
