@@ -18,7 +18,7 @@ from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 # The size of a batch, unless batch_size is given.
-BATCH_TOKENS = 1024  # source tokens, padding counted
+BATCH_TOKENS = 4096  # source tokens, padding counted
 BATCH_POSITIONS = 32_768  # positions of all hypotheses, whose keys and values in the cache need most of the memory
 
 TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"  # names of engines
