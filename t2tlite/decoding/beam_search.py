@@ -23,8 +23,8 @@ from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
 NEVER = -1e9  # score of an empty slot
-FIRST_ROOM = 8  # positions
-BLOCK = 64  # tokens
+FIRST_ROOM = 8  # positions that there is room for at first
+BLOCK = 64  # tokens, in `top_tokens`
 
 
 class BeamState(NamedTuple):
