@@ -10,6 +10,8 @@ Each call of `main` has flag values of its own, so that several commands can run
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
 import functools
 import importlib
 import os
@@ -38,6 +40,7 @@ from t2tlite.bin.definitions import (
 )
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.quiet import quiet_stderr
 from t2tlite.training.loop_config import LoopConfig
 
@@ -57,6 +60,7 @@ DEFINE = {
     tuple: absl_flags.DEFINE_multi_string,
 }
 
+HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
 KINDS = {bool: "true or false", int: "a whole number", float: "a number"}  # of values that may be mistyped
 
 FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
@@ -109,7 +113,8 @@ class Command(NamedTuple):
                     import_tensorflow(args.verbosity)
             self.run(args)
         except absl_flags.Error as error:
-            message = str(error).replace(" ?", "?")
+            unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
+            message = _unknown_flag(error, definitions(self.names)) if unknown else str(error)
             return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
         except BrokenPipeError:  # the program that reads the output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -319,6 +324,17 @@ def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]
     name, _, rest = str(error).removeprefix("flag --").partition("=")
     value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
     return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
+
+
+def _unknown_flag(error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]) -> str:
+    """absl's message with the flags that are spelt like it; or, if that is a field of the hparams, how to set that."""
+    records = {flag: record for flag, record in HPARAMS_FLAGS.items() if flag in known}
+    fields = {field.name: flag for flag, record in records.items() for field in dataclasses.fields(record)}
+    likely = difflib.get_close_matches(error.flagname, [*known, *fields], n=1, cutoff=0.8)
+    if not likely or likely[0] in known:
+        return str(error).replace(" ?", "?")
+    value = error.flagvalue.partition("=")[2] or "VALUE"
+    return f"Unknown command line flag {error.flagname!r}. Did you mean --{fields[likely[0]]}={likely[0]}={value}?"
 
 
 def _expand(value: Any) -> Any:

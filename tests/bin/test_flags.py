@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from t2tlite.bin import flags, t2t_bleu, t2t_datagen
+from t2tlite.bin import flags, t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 
 NAMES = ("problem", flags.PROBLEM_OPTIONS, "generate_data", "hparams")
 
@@ -111,6 +111,21 @@ def test_a_bad_command_line(capsys, argv, messages):
 def test_a_mistake_is_one_line(capsys, error):
     assert flags.Command("Doc.", NAMES, failing(error))([]) == 1
     assert capsys.readouterr() == ("", "t2tlite: Too long.\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "argument", "hint"),
+    [
+        (t2t_decoder, "--beam_size=3", "Did you mean --decode_hparams=beam_size=3?"),
+        (t2t_decoder, "--beam_sise=3", "Did you mean --decode_hparams=beam_size=3?"),
+        (t2t_trainer, "--num_heads", "Did you mean --hparams=num_heads=VALUE?"),
+        (t2t_trainer, "--hparam=num_heads=4", "Did you mean: hparams, "),  # a flag is more like it than a field
+        (t2t_trainer, "--sausage=3", "Unknown command line flag 'sausage'. --help"),
+    ],
+)
+def test_a_field_of_the_hparams_has_no_flag_of_its_own(capsys, command, argument, hint):
+    assert command.main([argument]) == 1
+    assert hint in capsys.readouterr().err
 
 
 def test_the_operating_system_names_the_file(capsys, tmp_path):
