@@ -1,6 +1,7 @@
-"""The frame in which every command runs: parses its flags, reports mistakes, returns its exit status.
+"""The frame in which every command runs, reports mistakes and returns its exit status; and what flag values stand for.
 
-A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts.
+A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts, `bin/command_line.py`
+parses them.
 
     @flags.command(__doc__, "problem", "data_dir", "tmp_dir", flags.PROBLEM_OPTIONS)
     def main(args: flags.Args) -> None: ...
@@ -10,37 +11,23 @@ Each call of `main` has flag values of its own, so that several commands can run
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import functools
 import importlib
 import os
 import shlex
 import signal
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from absl import flags as absl_flags
 
 from t2tlite import registry
-from t2tlite.bin.definitions import (
-    DATA_DIR,
-    DEFINITIONS,
-    LOOP,
-    PROBLEM_OPTIONS,
-    RUNS,
-    RUNS_DIR,
-    TEXT_FLAGS,
-    Flag,
-    problem_flags,
-)
+from t2tlite.bin.command_line import Args, definitions, help_text, parse, read, unknown_flag
+from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, LOOP, PROBLEM_OPTIONS, RUNS_DIR
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
-from t2tlite.config import DecodeHParams, HParams
 from t2tlite.quiet import quiet_stderr
 from t2tlite.training.loop_config import LoopConfig
 
@@ -50,26 +37,6 @@ if TYPE_CHECKING:
     from t2tlite.data.pipeline import Pipeline
     from t2tlite.decoding.translator import Translator
     from t2tlite.runs.run_folder import RunFolder
-
-DEFINE = {
-    str: absl_flags.DEFINE_string,
-    int: absl_flags.DEFINE_integer,
-    float: absl_flags.DEFINE_float,
-    bool: absl_flags.DEFINE_boolean,
-    list: absl_flags.DEFINE_list,
-    tuple: absl_flags.DEFINE_multi_string,
-}
-
-HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
-KINDS = {bool: "true or false", int: "a whole number", float: "a number"}  # of values that may be mistyped
-
-FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
-
-
-class Args(SimpleNamespace):
-    """The flag values of one call, by name. They stay in `bin`; the library gets typed objects made of them."""
-
-    options: dict[str, Any]  # the problem options that were given
 
 
 class CommandError(Exception):
@@ -114,7 +81,7 @@ class Command(NamedTuple):
             self.run(args)
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
-            message = _unknown_flag(error, definitions(self.names)) if unknown else str(error)
+            message = unknown_flag(error, definitions(self.names)) if unknown else str(error)
             return _fail(program, f"{message}{'' if message[-1] in '.?' else '.'} --help lists the flags.")
         except BrokenPipeError:  # the program that reads the output, such as head, has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -131,51 +98,6 @@ class Command(NamedTuple):
 def command(doc: str | None, *names: str) -> Callable[[Callable[[Args], None]], Command]:
     """Makes a command of a function of the flag values; for the arguments see `Command`."""
     return functools.partial(Command, doc, names)
-
-
-def definitions(names: Sequence[str]) -> dict[str, Flag]:
-    """The flags of a command in order, with an entry for each problem option if `names` holds PROBLEM_OPTIONS."""
-    options = {option: flag for option, flag in problem_flags().items() if option not in names}
-    found: dict[str, Flag] = {}
-    for name in names:
-        if name == RUNS:
-            found["output_dir"] = DEFINITIONS[name]
-        else:
-            found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
-    return found
-
-
-def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
-    """Flag values by name, in which `~` at the start of a path is the home folder.
-
-    Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
-    """
-    values, known = absl_flags.FlagValues(), definitions(names)
-    for name, (text, kind, default) in known.items():
-        DEFINE[kind](name, default, text, flag_values=values)
-    try:
-        rest = _read(values, argv)
-    except absl_flags.IllegalFlagValueError as error:
-        raise absl_flags.Error(_wrong_value(error, known)) from error
-    if rest:
-        raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
-    found = {name: getattr(values, name) for name in known}
-    found |= {name: _expand(value) for name, value in found.items() if name not in TEXT_FLAGS}
-    options = {name: found.pop(name) for name in known if name not in names} if PROBLEM_OPTIONS in names else {}
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
-    return Args(**found, options=given)
-
-
-def help_text(doc: str | None, names: Sequence[str]) -> str:
-    """The command's docstring, then its flags with their defaults."""
-    lines = [(doc or "").strip(), "", "Flags:"]
-    for name, (text, kind, default) in definitions(names).items():
-        lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
-        suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
-        for part in (text + suffix).split("\n"):
-            lines += [f"      {line}" for line in textwrap.wrap(part, 94, break_on_hyphens=False)]
-    lines += ["  --flagfile", f"      {FLAGFILE_HELP}"]
-    return "\n".join(lines)
 
 
 def require(args: Args, *names: str, example: str = "") -> None:
@@ -310,46 +232,12 @@ def import_tensorflow(verbosity: str) -> None:
     tf.get_logger().setLevel(verbosity.upper())
 
 
-def _read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False) -> list[str]:
-    """Parses flags, and those of the files that --flagfile names, into `values`; returns what is not a flag."""
-    try:
-        return values(["t2tlite", *argv], known_only=known_only)[1:]
-    except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
-        reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
-        raise ValueError(f"--flagfile must be a text file with a flag on each line. Received: {reason}.") from error
-
-
-def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]) -> str:
-    """What kind of value a flag takes; absl's message, `flag --NAME=VALUE: REASON`, says what Python cannot convert."""
-    name, _, rest = str(error).removeprefix("flag --").partition("=")
-    value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
-    return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
-
-
-def _unknown_flag(error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]) -> str:
-    """absl's message with the flags that are spelt like it; or, if that is a field of the hparams, how to set that."""
-    records = {flag: record for flag, record in HPARAMS_FLAGS.items() if flag in known}
-    fields = {field.name: flag for flag, record in records.items() for field in dataclasses.fields(record)}
-    likely = difflib.get_close_matches(error.flagname, [*known, *fields], n=1, cutoff=0.8)
-    if not likely or likely[0] in known:
-        return str(error).replace(" ?", "?")
-    value = error.flagvalue.partition("=")[2] or "VALUE"
-    return f"Unknown command line flag {error.flagname!r}. Did you mean --{fields[likely[0]]}={likely[0]}={value}?"
-
-
-def _expand(value: Any) -> Any:
-    """The value, or each entry of a list, with a leading `~` replaced by the home folder."""
-    if isinstance(value, list):
-        return [_expand(entry) for entry in value]
-    return os.path.expanduser(value) if isinstance(value, str) else value
-
-
 def _register_problems(argv: Sequence[str]) -> None:
     """Imports our problems and those of --t2t_usr_dir, whose options become flags."""
     importlib.import_module("t2tlite.problems")
     values = absl_flags.FlagValues()
     absl_flags.DEFINE_string("t2t_usr_dir", None, "", flag_values=values)
-    _read(values, argv, known_only=True)
+    read(values, argv, known_only=True)
     import_user_package(values.t2t_usr_dir)
 
 

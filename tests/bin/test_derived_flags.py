@@ -6,6 +6,7 @@ import dataclasses
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.bin.definitions import problem_flags
 from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
@@ -39,7 +40,7 @@ def test_options_of_our_problems():
     options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
         dev_target test_source test_target source_language target_language train_size linearisation fragments
         extra_trees""".split()
-    found = flags.problem_flags()
+    found = problem_flags()
     assert set(options) <= found.keys()
     for name in set(options):
         assert "Explained in" not in found[name].help, name
@@ -78,7 +79,7 @@ def test_options_of_other_problems(monkeypatch):
 
         vocab_size: int = 300
 
-    found = flags.problem_flags()
+    found = problem_flags()
     share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
     share += "many as it allows. (default: the problem's)"
     assert found["vocab_size"] == (share, int, None)

@@ -1,0 +1,118 @@
+"""The flags of a command line: parses them, says what is wrong with them, prints their help.
+
+`bin/definitions.py` has their types, defaults and help texts; what their values stand for is in `bin/flags.py`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import os
+import textwrap
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from absl import flags as absl_flags
+
+from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, TEXT_FLAGS, Flag, problem_flags
+from t2tlite.config import DecodeHParams, HParams
+
+DEFINE = {
+    str: absl_flags.DEFINE_string,
+    int: absl_flags.DEFINE_integer,
+    float: absl_flags.DEFINE_float,
+    bool: absl_flags.DEFINE_boolean,
+    list: absl_flags.DEFINE_list,
+    tuple: absl_flags.DEFINE_multi_string,
+}
+
+HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
+KINDS = {bool: "true or false", int: "a whole number", float: "a number"}  # of values that may be mistyped
+
+FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
+
+
+class Args(SimpleNamespace):
+    """The flag values of one call, by name. They stay in `bin`; the library gets typed objects made of them."""
+
+    options: dict[str, Any]  # the problem options that were given
+
+
+def definitions(names: Sequence[str]) -> dict[str, Flag]:
+    """The flags of a command in order, with an entry for each problem option if `names` holds PROBLEM_OPTIONS."""
+    options = {option: flag for option, flag in problem_flags().items() if option not in names}
+    found: dict[str, Flag] = {}
+    for name in names:
+        if name == RUNS:
+            found["output_dir"] = DEFINITIONS[name]
+        else:
+            found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
+    return found
+
+
+def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
+    """Flag values by name, in which `~` at the start of a path is the home folder.
+
+    Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
+    """
+    values, known = absl_flags.FlagValues(), definitions(names)
+    for name, (text, kind, default) in known.items():
+        DEFINE[kind](name, default, text, flag_values=values)
+    try:
+        rest = read(values, argv)
+    except absl_flags.IllegalFlagValueError as error:
+        raise absl_flags.Error(_wrong_value(error, known)) from error
+    if rest:
+        raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
+    found = {name: getattr(values, name) for name in known}
+    found |= {name: _expand(value) for name, value in found.items() if name not in TEXT_FLAGS}
+    options = {name: found.pop(name) for name in known if name not in names} if PROBLEM_OPTIONS in names else {}
+    given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
+    return Args(**found, options=given)
+
+
+def help_text(doc: str | None, names: Sequence[str]) -> str:
+    """The command's docstring, then its flags with their defaults."""
+    lines = [(doc or "").strip(), "", "Flags:"]
+    for name, (text, kind, default) in definitions(names).items():
+        lines.append(f"  --[no]{name}" if kind is bool else f"  --{name}")
+        suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
+        for part in (text + suffix).split("\n"):
+            lines += [f"      {line}" for line in textwrap.wrap(part, 94, break_on_hyphens=False)]
+    lines += ["  --flagfile", f"      {FLAGFILE_HELP}"]
+    return "\n".join(lines)
+
+
+def read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False) -> list[str]:
+    """Parses flags, and those of the files that --flagfile names, into `values`; returns what is not a flag."""
+    try:
+        return values(["t2tlite", *argv], known_only=known_only)[1:]
+    except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
+        reason = str(error).removeprefix("ERROR:: Unable to open flagfile: ")
+        raise ValueError(f"--flagfile must be a text file with a flag on each line. Received: {reason}.") from error
+
+
+def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]) -> str:
+    """What kind of value a flag takes; absl's message, `flag --NAME=VALUE: REASON`, says what Python cannot convert."""
+    name, _, rest = str(error).removeprefix("flag --").partition("=")
+    value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
+    return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
+
+
+def unknown_flag(error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]) -> str:
+    """absl's message with the flags that are spelt like it; or, if that is a field of the hparams, how to set that."""
+    records = {flag: record for flag, record in HPARAMS_FLAGS.items() if flag in known}
+    fields = {field.name: flag for flag, record in records.items() for field in dataclasses.fields(record)}
+    likely = difflib.get_close_matches(error.flagname, [*known, *fields], n=1, cutoff=0.8)
+    if not likely or likely[0] in known:
+        return str(error).replace(" ?", "?")
+    value = error.flagvalue.partition("=")[2] or "VALUE"
+    return f"Unknown command line flag {error.flagname!r}. Did you mean --{fields[likely[0]]}={likely[0]}={value}?"
+
+
+def _expand(value: Any) -> Any:
+    """The value, or each entry of a list, with a leading `~` replaced by the home folder."""
+    if isinstance(value, list):
+        return [_expand(entry) for entry in value]
+    return os.path.expanduser(value) if isinstance(value, str) else value
