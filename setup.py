@@ -16,9 +16,9 @@ for folder in ("problems", "hparams", "bin"):
 package_data = {
     "t2tlite": [
         "py.typed",
-        "report/*.html",
-        "serving/*.html",
-        *(f"visualise/*.{ending}" for ending in ("html", "css", "js")),
+        "programs/report/*.html",
+        "programs/serving/*.html",
+        *(f"programs/visualise/*.{ending}" for ending in ("html", "css", "js")),
     ],
     "t2tlite.problems.grammar": ["*.txt"],
 }

@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.records import read_record, write_record
-from t2tlite.table3.table import versions
+from t2tlite.programs.table3.table import versions
 
 DOCS = program.FOLDER.parent / "docs"
 

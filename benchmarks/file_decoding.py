@@ -30,8 +30,8 @@ from compare import PEERS, find_python
 from t2tlite import load
 from t2tlite.files.text_files import read_lines, write_lines
 from t2tlite.layers.embedding import sinusoid_halves, sinusoids
-from t2tlite.runs.load import run_dataset
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
 
 MODULES = {"OpenNMT-tf": "peers.onmttf_file", "Hugging Face": "peers.hf_file"}
 POSITIONS = 1024

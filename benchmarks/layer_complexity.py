@@ -25,9 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.programs.report.line_chart import STYLE
+from t2tlite.programs.table3.table import markdown_table, versions
 from t2tlite.quiet import quiet_stderr
-from t2tlite.report.line_chart import STYLE
-from t2tlite.table3.table import markdown_table, versions
 
 with quiet_stderr():
     import keras

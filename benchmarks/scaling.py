@@ -24,7 +24,7 @@ import document
 import program
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.report.line_chart import COLOURS, STYLE
+from t2tlite.programs.report.line_chart import COLOURS, STYLE
 
 TRAIN = "train_throughput --steps=5 --warm=2"
 DECODE = "decode_throughput --sentences=64 --steps=32"

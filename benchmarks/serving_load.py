@@ -39,9 +39,9 @@ import psutil
 
 from t2tlite.decoding.token_decoder import TENSORFLOW
 from t2tlite.files.text_files import read_lines, write_lines
-from t2tlite.runs.engines import ENGINES
-from t2tlite.runs.load import run_dataset
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.runs.engines import ENGINES
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
 
 START_S = 300  # for a server to load its runs
 MALFORMED = (

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.generate import Generated
     from t2tlite.data.pipeline import Pipeline
-    from t2tlite.decoding.translator import Translator
-    from t2tlite.runs.run_folder import RunFolder
+    from t2tlite.programs.runs.translator import Translator
+    from t2tlite.run_folder import RunFolder
 
 
 class CommandError(Exception):
@@ -113,7 +113,7 @@ def require(args: Args, *names: str, example: str = "") -> None:
 
 def run_folder(args: Args) -> RunFolder:
     """The run that --output_dir names, or --problem and --hparams_set; raises CommandError if neither is given."""
-    from t2tlite.runs.run_folder import RunFolder
+    from t2tlite.run_folder import RunFolder
 
     if args.output_dir is None and args.problem and args.hparams_set:
         return RunFolder(Path(RUNS_DIR) / f"{args.problem}-{args.hparams_set}")
@@ -152,8 +152,8 @@ def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
     """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
-    from t2tlite.runs.checkpoint_choice import remarks
-    from t2tlite.runs.engines import load_with_engine
+    from t2tlite.programs.runs.checkpoint_choice import remarks
+    from t2tlite.programs.runs.engines import load_with_engine
 
     report = functools.partial(print, file=sys.stderr)
     model = load_with_engine(folder.path, checkpoint_path, engine, quantization, report)

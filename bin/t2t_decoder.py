@@ -72,8 +72,8 @@ from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
     from t2tlite.config import DecodeHParams
-    from t2tlite.decoding.translator import Translator
-    from t2tlite.runs.line_format import LineFormat
+    from t2tlite.programs.bulk.line_format import LineFormat
+    from t2tlite.programs.runs.translator import Translator
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
@@ -86,12 +86,12 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 )
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
-    from t2tlite.decoding.translator import decode_options
-    from t2tlite.runs import decode_file
-    from t2tlite.runs.decode_pipeline import Workers
-    from t2tlite.runs.decode_split import decode_split
-    from t2tlite.runs.engines import check_engine_options
-    from t2tlite.runs.line_format import LineFormat
+    from t2tlite.programs.bulk import decode_file
+    from t2tlite.programs.bulk.decode_pipeline import Workers
+    from t2tlite.programs.bulk.decode_split import decode_split
+    from t2tlite.programs.bulk.line_format import LineFormat
+    from t2tlite.programs.runs.engines import check_engine_options
+    from t2tlite.programs.runs.translator import decode_options
 
     folder = flags.run_folder(args)
     asked = [mode for mode in MODES if getattr(args, mode)]
@@ -116,7 +116,7 @@ def main(args: flags.Args) -> None:
     if args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
         _interactive(model, options, form)
     elif args.split:
-        from t2tlite.runs import load  # loads TensorFlow
+        from t2tlite.programs.runs import load  # loads TensorFlow
 
         dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
         report = functools.partial(print, flush=True)

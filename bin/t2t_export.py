@@ -31,11 +31,11 @@ from t2tlite.bin import flags
 )
 def main(args: flags.Args) -> None:
     """Exports the run, and reports what was compared with it."""
-    from t2tlite.decoding.translator import decode_options
-    from t2tlite.export.export import export_model
-    from t2tlite.export.export_folder import ExportFolder
-    from t2tlite.export.formats import find_format
-    from t2tlite.export.settings import Settings
+    from t2tlite.programs.export.export import export_model
+    from t2tlite.programs.export.export_folder import ExportFolder
+    from t2tlite.programs.export.formats import find_format
+    from t2tlite.programs.export.settings import Settings
+    from t2tlite.programs.runs.translator import decode_options
 
     flags.require(args, "export_dir", "format")
     find_format(args.format)  # before the model is loaded

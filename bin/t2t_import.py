@@ -32,8 +32,8 @@ from t2tlite.bin import flags
 @flags.command(__doc__, *"t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity".split())
 def main(args: flags.Args) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in training."""
-    from t2tlite.runs.run_folder import RunFolder
-    from t2tlite.tensor2tensor.import_run import Given, import_run
+    from t2tlite.programs.tensor2tensor.import_run import Given, import_run
+    from t2tlite.run_folder import RunFolder
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
     folder = RunFolder(args.output_dir)

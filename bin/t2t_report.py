@@ -27,7 +27,7 @@ from t2tlite.bin import flags
 def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     import t2tlite.hparams  # noqa: F401
-    from t2tlite.report.run_report import write_report
+    from t2tlite.programs.report.run_report import write_report
 
     flags.import_user_package(args.t2t_usr_dir)
     folder, base = flags.run_folder(args), None

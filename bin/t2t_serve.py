@@ -22,9 +22,9 @@ from t2tlite.bin.definitions import RUNS
 )
 def main(args: flags.Args) -> None:
     """Serves the runs until a signal comes."""
-    from t2tlite.serving.batching import Limits
-    from t2tlite.serving.server import ServerOptions, serve
-    from t2tlite.serving.service import ServiceOptions
+    from t2tlite.programs.serving.batching import Limits
+    from t2tlite.programs.serving.server import ServerOptions, serve
+    from t2tlite.programs.serving.service import ServiceOptions
 
     flags.require(args, "output_dir")
     service = ServiceOptions(

@@ -33,7 +33,7 @@ from pathlib import Path
 
 from t2tlite import registry
 from t2tlite.bin import flags
-from t2tlite.table3.rows import ROWS, select
+from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.training.loop_config import LoopConfig
 
 KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need their space
@@ -63,8 +63,8 @@ def main(args: flags.Args) -> None:
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
     dataset = flags.open_data(args)
 
-    from t2tlite.table3.dry_run import cost_table, timed_rows
-    from t2tlite.table3.sweep import Sweep
+    from t2tlite.programs.table3.dry_run import cost_table, timed_rows
+    from t2tlite.programs.table3.sweep import Sweep
     from t2tlite.training.cluster import VARIABLE, find_cluster
     from t2tlite.training.signals import interrupt_ends_process
     from t2tlite.training.strategy import make_strategy, with_dtype_policy

@@ -37,7 +37,7 @@ from t2tlite.bin import flags
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
-    from t2tlite.runs.run_folder import RunFolder
+    from t2tlite.run_folder import RunFolder
 
 EXAMPLE = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
 
@@ -64,8 +64,8 @@ def main(args: flags.Args) -> None:
 
     import tensorflow as tf
 
-    from t2tlite.runs.checkpoint_choice import after_training
-    from t2tlite.runs.train import RunOptions, train_run
+    from t2tlite.programs.runs.checkpoint_choice import after_training
+    from t2tlite.programs.runs.train import RunOptions, train_run
     from t2tlite.training.checkpoints import reason_of
     from t2tlite.training.cluster import find_cluster
     from t2tlite.training.run_cost import cost_line
@@ -100,7 +100,7 @@ def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
         return registry.hparams(args.hparams_set)
     if folder.checkpoints():
         return folder.hparams()
-    from t2tlite.runs.train import warm_start_hparams
+    from t2tlite.programs.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)
     print(

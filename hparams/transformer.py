@@ -1,6 +1,6 @@
 """The paper's hparam sets and small ones: each is a diff from another, and its docstring is the experiment.
 
-The rows of Table 3 (t2tlite/table3/rows.py), applied to transformer_base, are the sets `transformer_NAME`.
+The rows of Table 3 (t2tlite/programs/table3/rows.py), applied to transformer_base, are the sets `transformer_NAME`.
 """
 
 from __future__ import annotations
@@ -8,8 +8,8 @@ from __future__ import annotations
 import dataclasses
 
 from t2tlite.config import HParams
+from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.registry import register_hparams
-from t2tlite.table3.rows import ROWS, Row
 
 
 @register_hparams

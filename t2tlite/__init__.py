@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from t2tlite.machine import apply_settings
 
 if TYPE_CHECKING:
-    from t2tlite.decoding.translator import Translator
+    from t2tlite.programs.runs.translator import Translator
 
 apply_settings()  # before TensorFlow loads
 
@@ -30,7 +30,7 @@ def load(
     engine: str = "tensorflow",
     quantization: str | None = None,
 ) -> Translator:
-    """The trained model in a run folder, ready to translate; `t2tlite.runs.load.load` says more.
+    """The trained model in a run folder, ready to translate; `t2tlite.programs.runs.load.load` says more.
 
     Args:
         run: the run folder (t2t-trainer's --output_dir).
@@ -43,6 +43,6 @@ def load(
         FileNotFoundError: there is no run, vocabulary or checkpoint.
         ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot compute the model.
     """
-    from t2tlite.runs.engines import load_with_engine
+    from t2tlite.programs.runs.engines import load_with_engine
 
     return load_with_engine(run, checkpoint_path, engine, quantization)

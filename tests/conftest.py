@@ -24,7 +24,7 @@ with quiet_stderr():
 if TYPE_CHECKING:
     from tiny_run import TinyRun
 
-    from t2tlite.decoding.translator import Translator
+    from t2tlite.programs.runs.translator import Translator
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
 
@@ -90,8 +90,8 @@ def dev(monkeypatch: pytest.MonkeyPatch) -> list:
 
 @pytest.fixture(scope="session")
 def load() -> Callable[[Path, Path | None], Translator]:
-    """load(run, checkpoint) as in t2tlite.runs.load, but once for each: a model keeps the searches that it traced."""
-    from t2tlite.runs.load import load
+    """load(run, checkpoint) of programs.runs.load, but once for each: a model keeps the searches that it traced."""
+    from t2tlite.programs.runs.load import load
 
     return functools.cache(load)
 
@@ -99,7 +99,7 @@ def load() -> Callable[[Path, Path | None], Translator]:
 @pytest.fixture
 def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands and t2tlite.load use the models that the fixture `load` has loaded."""
-    monkeypatch.setattr("t2tlite.runs.load.load", load)
+    monkeypatch.setattr("t2tlite.programs.runs.load.load", load)
 
 
 @pytest.fixture(scope="session")

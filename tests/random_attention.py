@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from t2tlite.visualise import Attention
+from t2tlite.programs.visualise import Attention
 
 # What a sentence may hold that a page or a picture could take for something else.
 AWKWARD = ["▁\"it's", "<", "&amp;", "</", "script", ">", "<!--", "▁$x$", "_^{", "\\", "▁", "▁שלום", "▁مرحبا", "猫",

@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from t2tlite.config import HParams
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.tensor2tensor.hparams import convert_hparams
-from t2tlite.tensor2tensor.variables import embedding_sizes, load_variables
+from t2tlite.programs.tensor2tensor.hparams import convert_hparams
+from t2tlite.programs.tensor2tensor.variables import embedding_sizes, load_variables
 
 TWO_VOCABULARIES = Path(__file__).parent / "fixtures" / "tensor2tensor_two_vocabularies.npz"
 TARGET_SPACE = 1  # the row of its target space embedding that the fixtures of logits use

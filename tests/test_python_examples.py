@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import t2tlite
-from t2tlite.decoding.translator import Translator
+from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import ParsingTask
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "python.md"

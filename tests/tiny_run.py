@@ -115,7 +115,7 @@ def trainer_flags(made: TinyRun, output_dir: Path, *flags: str) -> list[str]:
 
 def train(made: TinyRun, output_dir: Path, *flags: str) -> int:
     """Calls t2t-trainer in this process and returns its exit status. It decodes no samples, which takes seconds."""
-    with mock.patch("t2tlite.runs.train.SAMPLES", 0):
+    with mock.patch("t2tlite.programs.runs.train.SAMPLES", 0):
         return t2t_trainer.main(trainer_flags(made, output_dir, *flags))
 
 

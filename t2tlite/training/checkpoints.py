@@ -27,7 +27,7 @@ from t2tlite.files.checkpoint_paths import (
     saving_folder,
     step_of,
 )
-from t2tlite.runs.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.types import Seq2SeqModel, Variable
 
 

@@ -15,7 +15,7 @@ from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, reason_of, restore_weights
 from t2tlite.training.evaluation import Evaluation, make_evaluation

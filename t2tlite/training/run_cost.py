@@ -14,7 +14,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.runs.run_folder import NO_COST, RunCost, RunFolder
+from t2tlite.run_folder import NO_COST, RunCost, RunFolder
 from t2tlite.training.strategy import gpu_name
 from t2tlite.types import Tensor
 

@@ -9,8 +9,8 @@ from tiny_run import small
 
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint
-from t2tlite.runs.checkpoint_choice import after_training, remarks
-from t2tlite.runs.run_folder import DevEvaluation, RunFolder
+from t2tlite.programs.runs.checkpoint_choice import after_training, remarks
+from t2tlite.run_folder import DevEvaluation, RunFolder
 
 EVERY_2 = "--local_eval_frequency=2"
 

@@ -18,16 +18,16 @@ import pytest
 import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_evalb, t2t_trainer
-from t2tlite.decoding.translator import Translator
 from t2tlite.problems import grammar
-from t2tlite.runs import decode as runs_decode
+from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import _Loop
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.tree import Tree, parse_tree
 
-pytestmark = pytest.mark.slow  # trains a parser; tests/tensor2tensor parses with an imported one, tests/tasks without
+pytestmark = pytest.mark.slow  # trains a parser; tests/programs/tensor2tensor parses with an imported one
 
 SMALL = "num_hidden_layers=1,num_heads=4,batch_size=1024,layer_prepostprocess_dropout=0.0"
 LEARNS = f"{SMALL},hidden_size=64,filter_size=128,learning_rate_constant=0.5,learning_rate_warmup_steps=100"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from t2tlite.tensor2tensor.hparams import REQUIRED_VALUES, convert_hparams
+from t2tlite.programs.tensor2tensor.hparams import REQUIRED_VALUES, convert_hparams
 
 SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
 

@@ -14,7 +14,7 @@ import pytest
 
 from t2tlite.bin import flags, t2t_bleu, t2t_decoder
 from t2tlite.data.dataset import open_dataset
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 

@@ -45,8 +45,8 @@ def test_results_of_a_split_have_a_name_of_their_own(copy, capsys):
 
 
 def test_an_interrupted_file_of_another_engine_is_not_resumed(copy, tmp_path, capsys, monkeypatch):
-    from t2tlite.decoding.translator import Translator
-    from t2tlite.runs import decode
+    from t2tlite.programs.bulk import decode
+    from t2tlite.programs.runs.translator import Translator
 
     monkeypatch.setattr(decode, "WINDOW", 1)
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from t2tlite.bin import t2t_decoder
-from t2tlite.decoding.translator import Translator
+from t2tlite.programs.runs.translator import Translator
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -69,7 +69,7 @@ def test_each_line_is_answered_before_the_next_is_sent(made, load, standard_inpu
     load(made.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.runs.window_loop.signal.signal", lambda number, handler: None)
+        patch.setattr("t2tlite.programs.bulk.window_loop.signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
         found = []
@@ -120,8 +120,8 @@ def test_mistakes_in_a_pipe(made, standard_input, capfd, content, message):
 
 
 def test_a_large_pipe_is_decoded_in_windows(made, standard_input, capfd, windows, monkeypatch):
-    monkeypatch.setattr("t2tlite.runs.decode_file.PROMPT_WINDOW", 3)
-    monkeypatch.setattr("t2tlite.runs.decode_file.ReadAhead", Filled)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
     standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
     standard_input.close()
     assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-"]) == 0

@@ -15,10 +15,10 @@ import pytest
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.translator import Origin, Translator
-from t2tlite.runs import decode as runs_decode
-from t2tlite.runs import decode_split as runs_decode_split
-from t2tlite.runs.decode import decode_lines
+from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.bulk import decode_split as runs_decode_split
+from t2tlite.programs.bulk.decode import decode_lines
+from t2tlite.programs.runs.translator import Origin, Translator
 from t2tlite.tasks.catalogue import open_task
 from t2tlite.tasks.task import Hypothesis
 

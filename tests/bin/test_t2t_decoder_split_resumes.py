@@ -14,9 +14,9 @@ import pytest
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.token_store import TokenStore
-from t2tlite.decoding.translator import Translator
-from t2tlite.runs import decode as runs_decode
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.runs.translator import Translator
+from t2tlite.run_folder import RunFolder
 
 WINDOW = 16  # so there are three of the 40 sentences, the last with eight
 NAMES = ["test.120.json", "test.120.ref", "test.120.src", "test.120.txt"]

@@ -25,7 +25,7 @@ START_S = 180
 @pytest.fixture(autouse=True)
 def loads_nothing(monkeypatch):
     """A mistake must be found before the runs are loaded."""
-    monkeypatch.setattr("t2tlite.serving.server.run_server", lambda *_: pytest.fail("the server was started"))
+    monkeypatch.setattr("t2tlite.programs.serving.server.run_server", lambda *_: pytest.fail("the server was started"))
 
 
 def refused(capsys, *flags):

@@ -17,9 +17,9 @@ import sacrebleu
 from tiny_run import TinyRun, user_package
 
 from t2tlite.bin import flags, t2t_table3
-from t2tlite.runs.load import load, run_dataset
-from t2tlite.runs.run_folder import RunFolder
-from t2tlite.table3 import dry_run, sweep
+from t2tlite.programs.runs.load import load, run_dataset
+from t2tlite.programs.table3 import dry_run, sweep
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.progress import Progress
 
 SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"

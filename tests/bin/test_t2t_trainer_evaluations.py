@@ -11,7 +11,7 @@ from tiny_task import contents
 
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 
 

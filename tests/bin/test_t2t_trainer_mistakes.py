@@ -10,7 +10,7 @@ import tensorflow as tf
 from tiny_run import small, train
 
 from t2tlite.bin import t2t_trainer
-from t2tlite.runs import train as training_run
+from t2tlite.programs.runs import train as training_run
 
 
 def refused(made, tmp_path, capsys, *more, status=1):

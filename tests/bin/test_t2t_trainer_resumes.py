@@ -14,8 +14,8 @@ from tiny_run import SMALL, checkpoint_names, events, small, tensors, train, tra
 
 from t2tlite.bin import t2t_trainer
 from t2tlite.config import HParams
-from t2tlite.runs import train as training_run
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.runs import train as training_run
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import loop
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.progress import Progress

@@ -13,8 +13,8 @@ from tiny_task import contents
 import t2tlite
 from t2tlite.bin import t2t_trainer
 from t2tlite.files.lock import only_process
-from t2tlite.runs import train as training_run
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.runs import train as training_run
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.evaluation import Evaluation
 
 

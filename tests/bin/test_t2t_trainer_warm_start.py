@@ -13,9 +13,9 @@ from tiny_run import checkpoint_names, events, small, train
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
-from t2tlite.runs import train as training_run
-from t2tlite.runs.load import run_dataset
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.programs.runs import train as training_run
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
 from t2tlite.training.learning_rates import PaperSchedule
 
 

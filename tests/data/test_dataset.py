@@ -12,7 +12,7 @@ from t2tlite.config import HParams
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder
 
 
 def test_open_dataset_by_name(tmp_path):

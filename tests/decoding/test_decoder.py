@@ -12,7 +12,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding import decoder, token_decoder
 from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
 from t2tlite.decoding.token_decoder import TokenHypothesis
-from t2tlite.runs.load import load
+from t2tlite.programs.runs.load import load
 
 PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200

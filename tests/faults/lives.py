@@ -103,7 +103,7 @@ def main() -> None:
     import tensorflow_text  # noqa: F401
 
     from t2tlite.data import encode_shards
-    from t2tlite.runs import decode
+    from t2tlite.programs.bulk import decode
 
     encode_shards.CHUNK_PAIRS, decode.WINDOW = 50, 32  # several shards and windows of few lines
     for line in sys.stdin:

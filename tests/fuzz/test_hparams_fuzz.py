@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.runs.run_folder import RunFolder
+from t2tlite.run_folder import RunFolder
 
 KINDS = (HParams, DecodeHParams)
 NAMES = [field.name for kind in KINDS for field in dataclasses.fields(kind)]

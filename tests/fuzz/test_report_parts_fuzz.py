@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tensorboard.compat.proto import event_pb2
 from tensorboard.util.tensor_util import make_tensor_proto
 
-from t2tlite.report import document
-from t2tlite.report.events import read_history
-from t2tlite.report.line_chart import line_chart
+from t2tlite.programs.report import document
+from t2tlite.programs.report.events import read_history
+from t2tlite.programs.report.line_chart import line_chart
 
 STEPS = st.one_of(st.integers(0, 200), st.sampled_from([2**31, 2**53, 2**63 - 1, -1]))
 NUMBERS = st.one_of(st.floats(), st.floats(0, 10), st.sampled_from([1e308, -1e308, 1e-308, 5e-324, 3.4e38]))

@@ -27,12 +27,12 @@ from t2tlite.bin import (
     t2t_trainer,
 )
 from t2tlite.data import encode_shards
-from t2tlite.decoding.translator import Translator
 from t2tlite.files.records import write_record
-from t2tlite.runs import decode as runs_decode
-from t2tlite.runs.load import load
-from t2tlite.runs.run_folder import RunFolder
-from t2tlite.table3.table import Result
+from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.table3.table import Result
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import run_cost
 
 # In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3), theirs/ (tensor2tensor's run) and

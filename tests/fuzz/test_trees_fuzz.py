@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2tlite.bin import t2t_evalb
-from t2tlite.report.tree_drawing import tree_svg
+from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import Hypothesis
 from t2tlite.trees.evalb import score_sentence

@@ -16,7 +16,7 @@ import tensorflow as tf
 from tiny_task import contents
 
 from t2tlite.files.checkpoint_paths import checkpoint_at, copy_checkpoint, list_checkpoints, remove_checkpoint, step_of
-from t2tlite.runs.run_folder import DevEvaluation, RunFolder
+from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.training.checkpoints import Checkpoints, average_checkpoints, restore_weights, save_weights
 
 

@@ -77,7 +77,7 @@ def test_too_little_memory(made, tmp_path, monkeypatch, capsys, error):
         raise error
 
     monkeypatch.setattr(loop, "make_trial", lambda *_: too_large)
-    monkeypatch.setattr("t2tlite.runs.train.device_memory", lambda strategy: 1000)
+    monkeypatch.setattr("t2tlite.programs.runs.train.device_memory", lambda strategy: 1000)
     assert small(made, tmp_path / "run", "--train_steps=1") == 1
     warned, failed = capsys.readouterr().err.split("t2tlite: ")
     assert "; 0 MB are available. This will not fit. Lower batch_size and max_length, or hidden_size" in warned

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 from t2tlite.data.token_store import TokenStore
-from t2tlite.runs.run_folder import RunCost, RunFolder
+from t2tlite.run_folder import RunCost, RunFolder
 from t2tlite.training import run_cost
 from t2tlite.training.cost import forward_flops
 from t2tlite.training.run_cost import CostMeter, cost_line, device_tflops

@@ -1,0 +1,156 @@
+"""The weights of a Transformer as the specification of a CTranslate2 model, without TensorFlow.
+
+CTranslate2 computes the same Transformer. The weights compensate for its differences:
+
+- Its decoder starts with the embedding of a token. Here that token is padding, whose row is zero, since our decoder
+  reads zeros at its first position. The softmax has a matrix of its own, in which padding has its trained row.
+- It scales embeddings by sqrt(D), and adds a row of a table for each position. The table has our sinusoids, learned
+  positions or zeros, for the source with the target space added.
+- Its heads have the same size for keys and values. The smaller ones are padded with zeros, which change no product.
+"""
+
+# D hidden size, H heads, K and U size of a key and of a value in one head, P size of a head in CTranslate2
+# I and O inputs and outputs of a matrix, V vocabulary
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from t2tlite.config import HParams
+from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.programs.runs.ctranslate2_decoder import import_ctranslate2
+from t2tlite.tokens import PAD
+
+
+def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> Any:
+    """The `ctranslate2.specs.TransformerSpec` of a model, without vocabularies; neither validated nor quantised.
+
+    `weights` are those of `models.transformer.Transformer` by their Keras path; KeyError if one is missing. CTranslate2
+    must be able to compute the model (`check_expressible`).
+    """
+    return _Conversion(hparams, weights).spec()
+
+
+def position_table(hparams: HParams) -> np.ndarray:
+    """The vectors of positions that are not learned, float32 [LONGEST_BUCKET, D]: as in layers/embedding.py."""
+    size = hparams.hidden_size
+    if hparams.pos == "none":
+        return np.zeros((LONGEST_BUCKET, size), np.float32)
+    if hparams.pos == "timing":
+        rates = 10000.0 ** (-np.arange(0, size, 2) / size)
+    else:
+        rates = np.exp(-np.arange(size // 2) * math.log(10000.0) / max(size // 2 - 1, 1))
+    angles = np.arange(LONGEST_BUCKET, dtype=np.float32)[:, None] * rates.astype(np.float32)
+    both = np.sin(angles), np.cos(angles)  # [LONGEST_BUCKET, D / 2] each
+    return np.stack(both, -1).reshape(len(angles), size) if hparams.pos == "timing" else np.concatenate(both, -1)
+
+
+class _Conversion:
+    def __init__(self, hparams: HParams, weights: Mapping[str, np.ndarray]) -> None:
+        self._hparams, self._weights = hparams, weights
+        widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)
+        self._head_size = widest // hparams.num_heads  # P
+
+    def spec(self) -> Any:
+        hparams, specs = self._hparams, import_ctranslate2().specs
+        regular = self._head_size * hparams.num_heads == hparams.hidden_size
+        head_size = None if regular else self._head_size
+        shape = {"num_heads": hparams.num_heads, "pre_norm": hparams.pre_norm, "head_dim": head_size}
+        encoder = specs.transformer_spec.TransformerEncoderSpec(hparams.encoder_layers, **shape)
+        decoder = specs.transformer_spec.TransformerDecoderSpec(hparams.decoder_layers, **shape)
+
+        shared = hparams.shared_embedding_and_softmax_weights
+        source, target, softmax = (
+            self._array("embedding/weight" if shared else f"{side}_embedding/weight")
+            for side in ("source", "target", "softmax")
+        )  # [V, D]
+        source[PAD] = target[PAD] = 0.0
+        encoder.embeddings[0].weight, decoder.embeddings.weight = _weight(source), _weight(target)
+        decoder.projection.weight = _weight(softmax)
+        encoder.position_encodings.encodings = _weight(self._positions("source"))
+        decoder.position_encodings.encodings = _weight(self._positions("target"))
+
+        for side, stack in (("encoder", encoder), ("decoder", decoder)):
+            for i, layer in enumerate(stack.layer):
+                path = f"transformer/{side}_{i}"
+                self._set_attention(layer.self_attention, path, "self_attention")
+                if side == "decoder":
+                    self._set_attention(layer.attention, path, "cross_attention")
+                self._set_feed_forward(layer.ffn, path)
+            if hparams.pre_norm:
+                self._set_norm(stack.layer_norm, f"transformer/{side}_norm")
+        whole = specs.TransformerSpec(encoder, decoder)
+        whole.config.layer_norm_epsilon = hparams.norm_epsilon
+        return whole
+
+    def _array(self, path: str) -> np.ndarray:
+        """A weight in an array of its own: CTranslate2 quantises in place."""
+        return np.array(self._weights[path], np.float32)
+
+    def _positions(self, side: str) -> np.ndarray:
+        learned = self._hparams.pos == "emb"
+        table = self._array(f"{side}_positions/table") if learned else position_table(self._hparams)
+        if side == "source" and self._hparams.use_target_space_embedding:
+            table += self._array("transformer/target_space")
+        return table
+
+    def _set_attention(self, spec: Any, layer: str, name: str) -> None:
+        """In self-attention, query, key and value are one matrix; in cross-attention, key and value are."""
+        path = f"{layer}/{name}_residual"
+        query, key, value, output = (
+            self._array(f"{path}/{name}/{part}/kernel") for part in ("query", "key", "value", "output_transform")
+        )
+        key_size = self._hparams.key_channels // self._hparams.num_heads
+        query *= (self._head_size / key_size) ** 0.5  # so that the scale is 1/sqrt(K) instead of 1/sqrt(P)
+        inputs = [self._widen(kernel).T for kernel in (query, key, value)]  # [H * P, D]
+        joint = [inputs] if name == "self_attention" else [inputs[:1], inputs[1:]]
+        for linear, kernels in zip(spec.linear[:-1], joint, strict=True):
+            linear.weight = _weight(np.concatenate(kernels))
+        spec.linear[-1].weight = _weight(self._widen(output.T))  # [D, H * P]
+        self._set_norm(spec.layer_norm, f"{path}/norm")
+
+    def _widen(self, kernel: np.ndarray) -> np.ndarray:
+        """Pads each head with zeros: [I, H * K] -> [I, H * P]."""
+        by_head = kernel.reshape(len(kernel), self._hparams.num_heads, -1)
+        missing = self._head_size - by_head.shape[2]
+        return np.pad(by_head, ((0, 0), (0, 0), (0, missing))).reshape(len(kernel), -1)
+
+    def _set_feed_forward(self, spec: Any, layer: str) -> None:
+        path = f"{layer}/feed_forward_residual"
+        for linear, name in ((spec.linear_0, "inner"), (spec.linear_1, "outer")):
+            linear.weight = _weight(self._array(f"{path}/feed_forward/{name}/kernel").T)  # [O, I]
+            linear.bias = _weight(self._array(f"{path}/feed_forward/{name}/bias"))
+        self._set_norm(spec.layer_norm, f"{path}/norm")
+
+    def _set_norm(self, spec: Any, path: str) -> None:
+        spec.gamma, spec.beta = (_weight(self._array(f"{path}/{part}")) for part in ("gamma", "beta"))
+
+
+def _weight(array: np.ndarray) -> Any:
+    return _weight_type()(np.ascontiguousarray(array))
+
+
+@functools.cache
+def _weight_type() -> Any:
+    """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2 itself needs PyTorch."""
+    numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
+
+    class BFloat16(numpy_variable):  # type: ignore[valid-type, misc]
+        dtype = "bfloat16"  # the array has its bits, uint16
+
+    class Weight(numpy_variable):  # type: ignore[valid-type, misc]
+        def _to(self, dtype: str) -> Any:
+            return BFloat16(bfloat16_bits(self.array)) if dtype == "bfloat16" else super()._to(dtype)
+
+    return Weight
+
+
+def bfloat16_bits(array: np.ndarray) -> np.ndarray:
+    """The bits of finite float32 numbers rounded to bfloat16, half to even."""
+    bits = np.ascontiguousarray(array).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)

@@ -1,0 +1,68 @@
+"""Exports the model of a run for other programs: one path for every format.
+
+A format (`formats.py`) refuses what it cannot express, writes, and verifies; this file has what all formats share. An
+export is complete, verified and moved to its place, or leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import NamedTuple
+
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.programs.export.export_folder import ExportFolder, ExportRecord, write_export_record
+from t2tlite.programs.export.formats import find_format
+from t2tlite.programs.export.sentences import sample_sentences
+from t2tlite.programs.export.settings import Settings
+
+
+class Export(NamedTuple):
+    """A finished export."""
+
+    path: Path
+    compared: str  # what was verified to equal the run's output
+
+
+def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
+    """Writes, verifies and puts in place an export of a model.
+
+    Raises:
+        ValueError: there is no such format, it cannot express the model or the settings, the model was not loaded with
+            TensorFlow, the folder holds something that may not be replaced, or the export's output differs from the
+            model's.
+        ImportError: the format needs a package that is not installed; the message has the pip command.
+        OSError: the folder cannot be written.
+    """
+    format_ = find_format(format_name)
+    if model.engine.name != TENSORFLOW:
+        raise ValueError(
+            "Only a model that TensorFlow loaded can be exported. Received: one loaded with engine="
+            f"{model.engine.name}. Load the run without naming an engine."
+        )
+    format_.check(model, settings)
+    record = ExportRecord(
+        format=format_name,
+        t2tlite=t2tlite.__version__,
+        problem=model.manifest.name,
+        checkpoint=model.checkpoint,
+        step=model.step,
+        decode_hparams=dataclasses.asdict(settings.decoding),
+        quantization=settings.quantization,
+    )
+    sample = sample_sentences(model)
+    with folder.writing() as unfinished:
+        try:
+            paragraphs = format_.write(model, unfinished, settings)
+            write_export_record(unfinished, record, paragraphs)
+        except (OSError, tf.errors.OpError) as error:
+            reason = str(error).rpartition("}} ")[2]  # TensorFlow names its op first
+            raise OSError(
+                f"--export_dir={folder.path} cannot be written: {reason}. Make room there, or name another folder."
+            ) from error
+        compared = format_.verify(model, unfinished, settings, sample.sentences)
+    return Export(folder.path, f"{compared} of {len(sample.sentences)} sentences {sample.origin}")

@@ -1,0 +1,64 @@
+"""The format keras: the model alone in a `.keras` file, its vocabulary beside it.
+
+`keras.saving.load_model` restores the Transformer if t2tlite, which has its classes, is installed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import keras
+
+from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.atomic_file import copy_file
+from t2tlite.programs.export.compare import check_hypotheses, check_log_probs, decoded_by_run, scored_by_run
+from t2tlite.programs.export.settings import Settings
+
+FILE = "model.keras"
+
+
+def check(model: TextDecoder, settings: Settings) -> None:
+    """Raises ValueError for a quantization; any model can be saved."""
+    settings.refuse_quantization("keras")
+
+
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
+    """Writes the model and its vocabularies into a folder; returns paragraphs on their use."""
+    with warnings.catch_warnings():  # Keras 3.15 writes weights through an interface that NumPy 2 deprecates
+        warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
+        model.model.save(folder / FILE)  # type: ignore[attr-defined]
+    names = [encoder.path.name for encoder in model.encoders]
+    for encoder in model.encoders:
+        copy_file(encoder.path, folder / encoder.path.name)
+    return [
+        f"`{FILE}` is the model alone: token ids to logits, and `start_decoding` and `decode_step` for a search of "
+        "your own. Beam search is not in it, and neither is the vocabulary: text becomes token ids by "
+        + " (source) and ".join(f"`{name}`" for name in dict.fromkeys(names))
+        + (" (target)" if names[0] != names[1] else "")
+        + ". Each sequence of ids ends with 1 (EOS) and is padded with 0.",
+        "Loading needs t2tlite, which has the model's classes:",
+        "```python\n"
+        "import keras\n"
+        "import numpy as np\n"
+        "import t2tlite.models.transformer\n"
+        "from t2tlite.vocabularies.encoders import open_encoder\n\n"
+        f'model = keras.saving.load_model("{FILE}")\n'
+        f'source, target = open_encoder("{names[0]}"), open_encoder("{names[1]}")\n'
+        'inputs = np.array([[*source.encode("..."), 1]], np.int32)\n'
+        'targets = np.array([[*target.encode("..."), 1]], np.int32)\n'
+        "logits = model(inputs, targets)  # [1, target tokens, vocabulary]\n"
+        "```",
+    ]
+
+
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+    """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
+    loaded = keras.saving.load_model(folder / FILE)
+    exported = TextDecoder(loaded, model.encoders, model.manifest)
+    by_run = decoded_by_run(model, sentences, settings.decoding)
+    check_hypotheses(sentences, by_run, decoded_by_run(exported, sentences, settings.decoding))
+    targets = [n_best[0].text for n_best in by_run]
+    check_log_probs(sentences, *(scored_by_run(one, sentences, targets) for one in (model, exported)))
+    return "beam search and log-probabilities"

@@ -1,0 +1,159 @@
+"""The format saved_model: text in, text out, for TensorFlow and TensorFlow Serving without t2tlite."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding.beam_search import NEVER
+from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.atomic_file import copy_file
+from t2tlite.programs.export.compare import (
+    NBest,
+    Scored,
+    check_hypotheses,
+    check_log_probs,
+    decoded_by_run,
+    scored_by_run,
+)
+from t2tlite.programs.export.graph import TASKS, DecodingGraph
+from t2tlite.programs.export.graph_text import GraphText, graph_text
+from t2tlite.programs.export.settings import Settings
+from t2tlite.quiet import quiet_stderr
+from t2tlite.tokens import PAD
+from t2tlite.vocabularies.text_encoder import TextEncoder
+
+VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
+KNOWN_OPTIONS = frozenset(
+    "beam_size alpha extra_length batch_size return_beams min_length no_repeat_ngram_size t2t_rules".split()
+)  # of DecodeHParams; sampling is not among them
+ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
+
+
+def check(model: TextDecoder, settings: Settings) -> None:
+    """Raises ValueError for a quantization, a task of the user's, or a decoding option that the graph does not have."""
+    settings.refuse_quantization("saved_model")
+    if model.task.name not in TASKS:
+        known = ", ".join(TASKS)
+        raise ValueError(
+            f"--format=saved_model exports the tasks {known}. Received: a run of the task {model.task.name!r}. Use "
+            "--format=keras."
+        )
+    changes = settings.decoding.diff(DecodeHParams())
+    if unknown := sorted(changes.keys() - KNOWN_OPTIONS):
+        raise ValueError(
+            f"--format=saved_model decodes with {', '.join(sorted(KNOWN_OPTIONS))}. Received: {', '.join(unknown)}, "
+            "which its graph does not have. Leave them at their defaults."
+        )
+
+
+def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
+    """Traces and saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
+    with quiet_stderr():  # SentencePiece prints messages
+        graph = DecodingGraph(model, settings.decoding)
+    target = folder / VERSION
+    module, signatures = graph.module()
+    tf.saved_model.save(module, str(target), signatures)
+    outside = [
+        encoder.path
+        for encoder, side in zip(model.encoders, (graph.source, graph.target), strict=True)
+        if side.tokenizer is None
+    ]
+    for path in dict.fromkeys(outside):
+        (target / ASSETS).mkdir(exist_ok=True)
+        copy_file(path, target / ASSETS / path.name)
+    return _paragraphs(graph, settings.decoding, list(dict.fromkeys(path.name for path in outside)))
+
+
+def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
+    """Loads the SavedModel, and compares its n-best lists and log-probabilities; ValueError if they differ."""
+    with quiet_stderr():
+        exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
+    by_run = decoded_by_run(model, sentences, settings.decoding)
+    check_hypotheses(sentences, by_run, exported.decode(sentences))
+    check_hypotheses(["", " "], [[Scored("", 0.0)]] * 2, exported.decode(["", " "]))
+    targets = [n_best[0].text for n_best in by_run]
+    check_log_probs(sentences, scored_by_run(model, sentences, targets), exported.score(sentences, targets))
+    return "n-best lists and log-probabilities"
+
+
+class Exported:
+    """A loaded SavedModel, called with text even if it takes and returns token ids."""
+
+    def __init__(self, model: TextDecoder, options: DecodeHParams, loaded: Any) -> None:
+        self._model, self._options, self._loaded = model, options, loaded
+        self._source, self._target = map(graph_text, model.encoders)
+
+    def decode(self, sentences: Sequence[str]) -> NBest:
+        """The hypotheses of each sentence's whole beam, best first."""
+        if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
+            task, strip = self._model.task_under(self._options), self._options.rules.strip_sentences
+            sentences = [task.source(sentence) for sentence in sentences]
+            sentences = [sentence.strip() if strip else sentence for sentence in sentences]
+        decode = getattr(self._loaded, TASKS[self._model.task.name].signature)
+        found = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
+        texts, scores = found[self._target.noun].numpy(), found["scores"].numpy()
+        return [
+            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if score > NEVER / 2]
+            for n_best in zip(texts, scores, strict=True)
+        ]
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+        """The log-probability of each target."""
+        found = self._loaded.score(
+            self._input(self._source, self._model.source_encoder, sources),
+            self._input(self._target, self._model.target_encoder, targets),
+        )
+        return [float(value) for value in found["log_probs"].numpy()]
+
+    def _input(self, side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Any:
+        if side.tokenizer is not None:
+            return tf.constant(texts)
+        blank = [[] if not text.strip() else encoder.encode(text) for text in texts]
+        return tf.ragged.constant(blank, tf.int32, ragged_rank=1).to_tensor(PAD)
+
+    def _text(self, output: Any) -> str:
+        if self._target.tokenizer is not None:
+            return output.decode("utf-8")
+        return self._model.target_encoder.decode(output).replace("\n", " ")
+
+
+def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[str]) -> list[str]:
+    name, noun, texts = graph.task.signature, graph.target.noun, not outside
+    loads = "TensorFlow and tensorflow_text load" if texts else "TensorFlow loads"
+    ops = "import tensorflow_text  # registers the ops of SentencePiece\n" if texts else ""
+    given = '["A sentence.", ""]' if texts else "[[5, 9, 3], [8, 0, 0]]"
+    takes = "a list of sentences" if texts else "token ids, int32, a row for each sentence, padded with 0"
+    paragraphs = [
+        f"`{VERSION}` is a SavedModel. {loads} it, without t2tlite:",
+        "```python\n"
+        "import tensorflow as tf\n"
+        f"{ops}\n"
+        f'model = tf.saved_model.load("{VERSION}")\n'
+        f"found = model.{name}(tf.constant({given}), beam_size={graph.beam_sizes[-1]})\n"
+        f'print(found["{noun}"], found["scores"], found["log_probs"])\n'
+        "```",
+        f"`{name}` takes {takes}, and returns `{noun}`, `scores` and `log_probs` of the best hypotheses of each, best "
+        "first. A score of -1e9 marks an empty place. A blank sentence has an empty output with score 0.",
+        f"Optional inputs: `beam_size` ({', '.join(map(str, graph.beam_sizes))}; by default {options.beam_size}), "
+        f"`alpha` (by default {options.alpha}), `extra_length` (by default {options.extra_length}), `return_beams` "
+        f"(how many hypotheses, 0 for as many as beam_size; by default {graph.return_beams}).",
+        f"TensorFlow Serving's default signature is `{name}` without optional inputs.",
+        "`score` takes `sources` and `targets`, and returns `log_probs`, the log-probability of each target.",
+    ]
+    if name == "parse":
+        paragraphs.append(
+            "`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
+            "chooses the one that fits the words best and makes the tree over these words."
+        )
+    if outside:
+        files = " and ".join(f"`{VERSION}/{ASSETS}/{file}`" for file in outside)
+        paragraphs.append(
+            "TensorFlow has no op for tensor2tensor's subword vocabularies. So this model takes and returns token ids; "
+            f"the vocabulary is {files}, which `t2tlite.vocabularies.encoders.open_encoder` reads."
+        )
+    return paragraphs

@@ -1,0 +1,308 @@
+"""A report of a run, as one HTML page and Markdown: the model, its data, training and scores.
+
+    RunFolder, events.py -> sections (this file, samples.py) -> document.py
+
+If parts of a run are missing or damaged, the report shows the rest and says what is missing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shlex
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.data.manifest import RunManifest
+from t2tlite.files.atomic_file import write_text
+from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
+from t2tlite.programs.bulk.decode import spread
+from t2tlite.programs.report import document
+from t2tlite.programs.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
+from t2tlite.programs.report.events import History, read_history
+from t2tlite.programs.report.line_chart import line_chart
+from t2tlite.programs.report.samples import sample_blocks
+from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import DecodeRecord, Environment, RunFolder
+from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.task import signature_lines
+
+T = TypeVar("T")
+
+SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if they differ from the default
+CURVE_ROWS = 12  # of the table of values
+NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
+
+# chart title, unit, legend -> metric, whether the scale is logarithmic
+CHARTS: list[tuple[str, str, dict[str, str], bool]] = [
+    ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
+    ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
+    ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
+    ("Learning rate", "step size of Adam", {"training": "train/learning_rate"}, False),
+    ("Speed", "source and target tokens/s", {"training": "train/tokens_per_second"}, False),
+]
+
+
+class Missing(list[str]):
+    """A sentence about each thing that is missing or damaged."""
+
+    def attempt(self, read: Callable[[], T], consequence: str = "") -> T | None:
+        """What `read` returns, or None and a sentence here."""
+        try:
+            return read()
+        except (OSError, ValueError, RuntimeError, tf.errors.OpError) as error:
+            self.append(f"{consequence}{error}")
+            return None
+
+
+def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
+    """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
+
+    The run's data is in `data_dir`, by default where it was during training; `base` is the hparam set named in the
+    run's flags, or None if it is not known. Raises OSError if the files cannot be written.
+    """
+    missing = Missing()
+    manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
+    history = read_history(run.path)
+    decodes, complaints = run.decode_records()
+    missing += history.complaints + complaints
+    summary = _summary(run, manifest, history, decodes, missing)
+    sections = {
+        "Summary": summary,
+        "What is missing here": [],  # known after the others
+        "Scores": _scores(run, decodes),
+        "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
+        "Curves": _curves(history.metrics),
+        "Checkpoints": _checkpoints(run),
+        "Hyperparameters": _hparams(run, base, missing),
+        "Data": missing.attempt(lambda: _data(manifest)) or [] if manifest else [],
+        "Software and command": _software(missing.attempt(run.environment), run.command()),
+    }
+    sections["What is missing here"] = [numbered(missing)] if missing else []
+    problem = manifest.name if manifest else "unknown problem"
+    title = f"{problem}, {run.flags().get('hparams_set', 'hparam set not recorded')}"
+    blocks = [
+        heading(title, 1),
+        paragraph(f"Report of a training run of t2tlite, folder {run.path.resolve().name}"),
+        *(block for name, section in sections.items() if section for block in (heading(name, 2), *section)),
+        paragraph(f"Written by t2t-report of t2tlite {t2tlite.__version__} on {_date(time.time())}."),
+    ]
+    page, markdown = run.report_files
+    write_text(page, document.to_html(title, blocks))
+    write_text(markdown, document.to_markdown(blocks))
+    return page, markdown
+
+
+def _summary(
+    run: RunFolder, manifest: RunManifest | None, history: History, decodes: Sequence[DecodeRecord], missing: Missing
+) -> list[str]:
+    rows = [("hparam set", run.flags().get("hparams_set", "not recorded"))]
+    if manifest:
+        pair = " to ".join(filter(None, manifest.language_pair))
+        rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
+    if checkpoints := run.checkpoints():
+        rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
+        variables = missing.attempt(lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. ")
+        parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
+        rows += [("parameters", f"{parameters:,}")] if parameters else []
+    if manifest and "train" in manifest.splits:
+        rows.append(("training pairs", f"{manifest.splits['train'].pairs:,}"))
+    if history.seconds:
+        rows.append(("training time", f"{timedelta(seconds=round(history.seconds))}, evaluation included"))
+    if costs := missing.attempt(run.costs):
+        rows.append(("training cost", f"{costs[-1].flops:.2g} floating-point operations, by formula"))
+    if best := missing.attempt(run.best):
+        metrics = ", ".join(f"{name} {value:.4g}" for name, value in best.metrics.items())
+        rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
+    for record in decodes[:1]:
+        scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
+        rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
+    return [table(["", ""], rows)]
+
+
+def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
+    """The names and shapes of a checkpoint's variables."""
+    with readable_path(checkpoint) as path:
+        return tf.train.list_variables(path)
+
+
+def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
+    if not decodes:
+        command = Code(f"t2t-decoder --output_dir={run} --split=test")
+        return [paragraph("No split has been decoded yet. This does it, and the next report shows it: ", command)]
+    names = list(dict.fromkeys(name for record in decodes for name in record.scores))
+    scores, settings = [], []
+    for record in decodes:
+        which = [record.split, f"{record.step:,}", Code(_checkpoint(record))]
+        values = [_score(record.scores[name]) if name in record.scores else "" for name in names]
+        scores.append([*which, f"{record.sentences:,}", *values])
+        options = [
+            f"{name} {value}"
+            for name, value in record.decode_hparams.items()
+            if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
+        ]
+        signatures = signature_lines(record.signatures) or [record.signature]
+        settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
+    return [
+        table(["split", "step", "checkpoint", "sentences", *names], scores),
+        table(
+            ["split", "step", "checkpoint", "decoding", "time", "signature"], settings, "How it was decoded and scored"
+        ),
+    ]
+
+
+def _samples(
+    run: RunFolder, manifest: RunManifest, record: DecodeRecord, data_dir: Path | None, missing: Missing
+) -> list[str]:
+    def pairs() -> tuple[list[str], list[str]]:
+        store = run_dataset(run, data_dir).store(record.split)
+        if len(store) != record.sentences:
+            raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
+        return store.source_text(), store.target_text()
+
+    task = missing.attempt(lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. ")
+    outputs = missing.attempt(lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. ")
+    if task is None or outputs is None:
+        return []
+    texts = missing.attempt(pairs, "Samples lack sources and references. ") or ([], [])
+    chosen = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread"
+    note = f"{chosen}, decoded with {_checkpoint(record)}."
+    samples = missing.attempt(lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. ")
+    return [paragraph(note), *(samples or [])]
+
+
+def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
+    others = [name for name in metrics if name.startswith("dev/") and name not in known]  # BLEU or F1
+    titles = {name: METRIC_NAMES.get(name.removeprefix("dev/"), name.removeprefix("dev/")) for name in others}
+    scores = [(f"{titles[name]} on dev", "percent", {"dev": name}, False) for name in others]
+    charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
+    columns = [metric for _, _, lines, _ in charts for metric in lines.values() if metric in metrics]
+    if not columns:
+        return [paragraph("The run has no TensorBoard events to draw.")]
+    steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
+    chosen = [steps[i] for i in spread(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
+    values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
+    note = "The training loss includes label smoothing and dropout, the dev loss neither."
+    evaluated, drawn = _only_evaluation(metrics), []
+    try:
+        for title, unit, lines, log in charts:
+            series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
+            drawn.append(line_chart(title, unit, series, log) if series else "")
+    except ImportError:
+        reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
+        advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
+        return [advice, *evaluated, values]
+    found = list(filter(None, drawn))
+    return [paragraph(note), *evaluated, *([drawings(found)] if found else []), folded("Values of the curves", values)]
+
+
+def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """A table of the dev metrics if the run was evaluated only once, which charts would show as single dots."""
+    on_dev = {name.removeprefix("dev/"): values for name, values in metrics.items() if name.startswith("dev/")}
+    steps = sorted({step for values in on_dev.values() for step in values})
+    if len(steps) != 1:
+        return []
+    rows = [[METRIC_NAMES.get(name, name), _at(values, steps[0])] for name, values in on_dev.items()]
+    return [table(["on dev", "value"], rows, f"The only evaluation, at step {steps[0]:,}")]
+
+
+def _at(values: Mapping[int, float], step: int) -> str:
+    """The value at a step, or the last one before it: some metrics are recorded only every few seconds."""
+    for value in [value for at, value in values.items() if at <= step][-1:]:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+    return ""
+
+
+def _checkpoints(run: RunFolder) -> list[str]:
+    rows = []
+    for folder, role in ((run.path, ""), (run.best_folder, "best on dev"), (run.averaged_folder, "average of several")):
+        for path in map(Path, list_checkpoints(folder)):
+            files = [file.stat() for file in folder.glob(f"{path.name}.*")]
+            megabytes = f"{sum(file.st_size for file in files) / 1e6:,.1f} MB"
+            written = _date(max((file.st_mtime for file in files), default=0.0))
+            rows.append([Code(str(path.relative_to(run.path))), f"{step_of(str(path)):,}", megabytes, written, role])
+    if not rows:
+        return [paragraph("The run has no checkpoint: it was stopped before the first one was saved.")]
+    return [table(["checkpoint", "step", "size", "written", ""], rows)]
+
+
+def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str]:
+    name = run.flags().get("hparams_set")
+    compared = "so hyperparameters are compared with the defaults."
+    if name is None:
+        missing.append(f"flags.txt names no hparam set, {compared}")
+    elif base is None:
+        own = "If it is one of your own, give --t2t_usr_dir."
+        missing.append(f"The hparam set {name} is not known here, {compared} {own}")
+    hparams = missing.attempt(run.hparams)
+    if hparams is None:
+        return []
+    column, against = (name, name) if name and base else ("default", "the defaults, the paper's base model")
+    rows = [[Code(field), str(old), str(new)] for field, (new, old) in hparams.diff(base or HParams()).items()]
+    differences = table(["field", column, "this run"], rows, f"Differences from {against}")
+    everything = folded("All hyperparameters", _values("field", dataclasses.asdict(hparams)))
+    return [differences if rows else paragraph(f"As in {against}."), everything]
+
+
+def _data(manifest: RunManifest) -> list[str]:
+    fields = "pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"
+    rows = []
+    for name in manifest.splits:
+        split = manifest.split(name)
+        counts = *(getattr(split, field) for field in fields), sum(split.dropped.values())
+        rows.append([name, *(f"{count:,}" for count in counts)])
+    header = ["split", *(field.replace("_", " ") for field in fields), "dropped"]
+    caption = "Splits; tokens are pieces of the vocabulary, end-of-sentence tokens included"
+    vocabularies = manifest.vocabulary_entries()
+    sizes = " and ".join(f"{entry.size:,}" for entry in vocabularies)
+    files = [*(("vocabulary", file) for file in vocabularies), *(("made from", file) for file in manifest.made_from)]
+    shards = [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]
+    blocks = [
+        table(header, rows, caption) if rows else "",
+        paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."),
+        _files(files, "Vocabulary, and the raw files that the data was made from"),
+        folded(f"All {len(shards):,} files of tokens", _files(shards)) if shards else "",
+        _values("option of the problem", manifest.options) if manifest.options else "",
+    ]
+    return list(filter(None, blocks))
+
+
+def _values(kind: str, values: Mapping[str, Any]) -> str:
+    return table([kind, "value"], [[Code(name), str(value)] for name, value in values.items()])
+
+
+def _files(entries: Iterable[tuple[str, Any]], caption: str = "") -> str:
+    rows = [[kind, Code(entry.file), f"{entry.bytes:,}", Code(entry.sha256)] for kind, entry in entries]
+    return table(["", "file", "bytes", "sha256"], rows, caption)
+
+
+def _software(environment: Environment | None, command: Sequence[str]) -> list[str]:
+    blocks = [paragraph("The versions that trained the run are not recorded.")]
+    if environment:
+        rows = [[NAMES.get(name, name), str(value)] for name, value in dataclasses.asdict(environment).items()]
+        blocks = [table(["trained with", ""], rows)]
+    return [*blocks, *([listing(" \\\n    ".join(map(shlex.quote, command)))] if command else [])]
+
+
+def _checkpoint(record: DecodeRecord) -> str:
+    """The checkpoint's name, with its folder if it is not one of the run's newest."""
+    path = Path(record.checkpoint)
+    return f"{path.parent.name}/{path.name}" if path.parent.name in ("best", "averaged") else path.name
+
+
+def _score(value: float) -> str:
+    """A score with two digits, a count without."""
+    return f"{value:,}" if isinstance(value, int) else f"{value:.2f}"
+
+
+def _date(seconds: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seconds))

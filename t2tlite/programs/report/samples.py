@@ -1,0 +1,55 @@
+"""Samples of a run's outputs for a split, beside their sources and references; trees are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from t2tlite.programs.bulk.decode import spread
+from t2tlite.programs.report.document import drawings, folded, listing, paragraph, table
+from t2tlite.programs.report.tree_drawing import tree_svg
+from t2tlite.tasks.task import Task
+from t2tlite.trees.tree import format_tree, parse_tree
+
+SENTENCES, TREES = 8, 4  # shown
+
+
+def sample_blocks(
+    task: Task, outputs: Sequence[str], sources: Sequence[str] = (), references: Sequence[str] = ()
+) -> list[str]:
+    """Some outputs, evenly spread over a split, as blocks of a document.
+
+    `outputs` has the best output of each sentence, `references` the targets as stored in the token store; sources and
+    references are empty if they are not known.
+    """
+    if task.outputs == "trees":
+        blocks = []
+        for i in spread(len(outputs), TREES):
+            gold = {"gold": task.reference(sources[i], references[i])} if sources else {}
+            sentence = sources[i] if sources else ""
+            blocks += _tree_blocks(f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]})
+        return blocks
+    columns = {"source": sources, "output": outputs, "reference": references}
+    known = {name: texts for name, texts in columns.items() if texts}
+    rows = [[f"{i + 1:,}", *(texts[i] for texts in known.values())] for i in spread(len(outputs), SENTENCES)]
+    return [table(["sentence", *known], rows)]
+
+
+def _tree_blocks(number: str, sentence: str, texts: dict[str, str]) -> list[str]:
+    """A sentence with its trees side by side; `texts` has the bracketed trees by caption."""
+    trees, note = {}, ""
+    for name, text in texts.items():
+        try:
+            trees[name] = parse_tree(text)
+        except ValueError as error:
+            note = f" The prediction is not a tree: {error}"
+    if len(trees) == 2 and trees["gold"] == trees["predicted"]:
+        note = " The trees are the same."
+    if not trees:
+        return [paragraph(f"{number} {sentence}{note}")]
+    words = sentence or " ".join(trees["predicted"].words())
+    brackets = "\n".join(f"{name}: {format_tree(tree)}" for name, tree in trees.items())
+    return [
+        paragraph(f"{number} {words}{note}"),
+        drawings([tree_svg(tree) for tree in trees.values()], list(trees)),
+        folded("The same in brackets", listing(brackets)),
+    ]

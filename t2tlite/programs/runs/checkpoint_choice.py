@@ -1,0 +1,62 @@
+"""Which checkpoint of a run to use: what commands report on the newest, the best and the averaged one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from t2tlite.files.checkpoint_paths import list_checkpoints, step_of
+from t2tlite.run_folder import DevEvaluation, RunFolder
+
+NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}  # of metrics of decoded dev, in percent
+
+
+def after_training(run: RunFolder, stops_early: bool) -> list[str]:
+    """Lines on the newest and the best checkpoint of a run, their metrics on dev, and how to choose one of them.
+
+    `stops_early`: whether early stopping is on. Empty if there is no best checkpoint.
+    """
+    best, checkpoints = run.best(), run.checkpoints()
+    if best is None or not checkpoints:
+        return []
+    by = next((f"dev {NAMES[name]}" for name in ("bleu", "f1") if name in best.metrics), "dev loss")
+    newest = step_of(checkpoints[-1])
+    if best.step == newest:
+        return [f"Its newest checkpoint, of step {newest:,}, is also the best by {by}: {_metrics(best)}."]
+    evaluations = run.evaluations()
+    of_newest = next((f": {_metrics(one)}" for one in evaluations if one.step == newest), "")
+    worse = sum(one.step > best.step for one in evaluations)
+    times = "evaluation" if worse == 1 else f"{worse} evaluations"
+    return [
+        f"Newest checkpoint, step {newest:,}{of_newest}. t2t-decoder uses it by default.",
+        f"Best checkpoint by {by}, step {best.step:,}: {_metrics(best)}. t2t-decoder --checkpoint_path=best uses it.",
+        *([] if stops_early or not worse else [
+            f"The last {times} found none better; --early_stopping_evals=N stops training after N such evaluations."
+        ]),
+    ]  # fmt: skip
+
+
+def remarks(run: RunFolder, checkpoint: str) -> list[str]:
+    """Remarks on a checkpoint that is about to be used, one line each.
+
+    They say whether it is not the newest, another is the best, or it comes from training that was undone: it is later
+    than the newest, because newer checkpoints were deleted to train again from an earlier one.
+    """
+    newest, best = (step_of((list_checkpoints(folder) or [""])[-1]) for folder in (run.path, run.best_folder))
+    if checkpoint in run.checkpoints()[-1:]:
+        other = f"the best by dev, of step {best:,}, is --checkpoint_path=best"
+        return [f"Using the newest checkpoint, of step {newest:,}; {other}."] if best and best != newest else []
+    found = [f"Using checkpoint {checkpoint}."]
+    folder, step = Path(checkpoint).parent, step_of(checkpoint)
+    if newest and step > newest and folder.resolve() in (run.best_folder.resolve(), run.averaged_folder.resolve()):
+        found.append(
+            f"It is later than the newest checkpoint of {run}, of step {newest:,}: of training that was undone. "
+            f"t2t-trainer resumes only without it. Delete {folder}, or put the missing checkpoints back."
+        )
+    return found
+
+
+def _metrics(evaluation: DevEvaluation) -> str:
+    """`dev loss 2.3456, perplexity 10.441, accuracy 0.5210, BLEU 23.45`."""
+    digits = {"perplexity": 3, **dict.fromkeys(NAMES, 2)}
+    shown = (f"{NAMES.get(name, name)} {value:.{digits.get(name, 4)}f}" for name, value in evaluation.metrics.items())
+    return f"dev {', '.join(shown)}"

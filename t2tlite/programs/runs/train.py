@@ -1,0 +1,258 @@
+"""Trains a model in a new run directory, or resumes the run in one; `run_folder.py` describes its files."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.data.dataset import Dataset
+from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
+from t2tlite.files.lock import only_process
+from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.bulk.decode import spread
+from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
+from t2tlite.tasks.task import Score
+from t2tlite.training.checkpoints import check_size
+from t2tlite.training.cost import count_parameters, training_flops
+from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
+from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.memory import device_memory
+from t2tlite.training.progress import report
+from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
+from t2tlite.training.workers import check_workers_agree, gather, is_chief, wait_for_workers
+
+SAMPLES = 6  # dev sentences whose translations TensorBoard shows
+
+
+@dataclasses.dataclass(frozen=True)
+class RunOptions:
+    """Options of a run besides the hparams and the loop's settings."""
+
+    eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (a parser's by F1)
+    warm_start_from: str | None = None  # run or checkpoint whose weights a new run starts from; None: random weights
+    command: Sequence[str] = ()  # the command line, recorded in flags.txt
+
+
+def train_run(
+    dataset: Dataset,
+    hparams: HParams,
+    folder: RunFolder,
+    config: LoopConfig,
+    strategy: tf.distribute.Strategy,
+    options: RunOptions = RunOptions(),
+) -> Evaluation:
+    """Trains a model on a dataset, in a new run directory or resuming an old run; returns the last evaluation.
+
+    Raises ValueError if another process trains in the directory, or it holds a run of another problem, vocabulary,
+    model, seed or other pairs, and FileNotFoundError if there is no checkpoint to start from.
+    """
+    folder.check_path()
+    with contextlib.ExitStack() as locked:
+        if is_chief(strategy):  # the other workers do not write the run directory
+            locked.enter_context(only_process(folder.path, "train a run"))
+            remove_unfinished(folder.path)
+            remove_unfinished(folder.best_folder)
+        job, hooks = _prepare(dataset, hparams, folder, config, strategy, options)
+        evaluation = train(job, config, hooks)
+        wait_for_workers(strategy)
+        return evaluation
+
+
+def _prepare(
+    dataset: Dataset,
+    hparams: HParams,
+    folder: RunFolder,
+    config: LoopConfig,
+    strategy: tf.distribute.Strategy,
+    options: RunOptions,
+) -> tuple[TrainingJob, Hooks]:
+    """Checks that the run can be trained with these settings, and builds what the loop needs."""
+    resumes = bool(folder.checkpoints())
+    hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
+    hparams = with_dtype_policy(hparams, strategy, folder.hparams() if resumes else None)
+    check_workers_agree(strategy, _settings(folder, dataset, hparams, config))
+    warm_start = _warm_start(options.warm_start_from, dataset) if options.warm_start_from and not resumes else None
+    trained_with = TrainedWith(
+        random_seed=config.random_seed,
+        data_sha256=dataset.manifest.pairs_sha256,
+        replicas=strategy.num_replicas_in_sync,
+        global_batch_tokens=hparams.batch_tokens(strategy.num_replicas_in_sync),
+        warm_start_from=warm_start,
+    )
+    if resumes:  # otherwise nothing has been learned yet, and everything may change
+        _check_hparams(folder, hparams)
+        _check_data(folder, dataset)
+        trained_with = _check_trained_with(folder, trained_with)
+
+    def begin() -> None:
+        vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
+        folder.create(hparams, dataset.manifest, vocabularies)
+        if options.command:
+            folder.write_flags(options.command)
+        folder.write_environment(_environment(strategy))
+        folder.write_trained_with(trained_with)
+
+    tf.keras.utils.set_random_seed(config.random_seed)
+    sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
+    flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
+    if warm_start:
+        check_size(warm_start, count_parameters(hparams, sizes))
+    available = device_memory(strategy)  # before the model is built
+    with strategy.scope():
+        model = build_transformer(hparams, *sizes)
+    train_store, dev_store = dataset.store("train"), dataset.store("dev")
+    job = TrainingJob(
+        strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
+    )
+    scorer = TextDecoder(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+    sampler = TextDecoder(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
+
+
+def warm_start_hparams(path: str) -> HParams:
+    """The hparams of the run to start from, with a learning rate that rises no higher than where that run stopped.
+
+    A new run warms up from step 0; rising to the peak of the old schedule would undo what the weights have learned.
+    `path` is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
+    """
+    hparams, step = run_of(path).hparams(), step_of(checkpoint_at(path))
+    past_peak = step / hparams.learning_rate_warmup_steps
+    if past_peak <= 1:
+        return hparams
+    constant = hparams.learning_rate_constant / past_peak**0.5  # as the rate has fallen since its peak
+    return dataclasses.replace(hparams, learning_rate_constant=float(f"{constant:.4g}"))
+
+
+def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig) -> dict[str, Any]:
+    """The settings that all workers must share, by name."""
+    return {
+        "newest checkpoint": step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0,
+        "t2tlite": t2tlite.__version__,
+        "problem": dataset.name,
+        "vocabulary": dataset.manifest.vocabulary_sha256[:12],
+        "data": dataset.manifest.pairs_sha256[:12],
+        **dataclasses.asdict(config),
+        **dataclasses.asdict(hparams),
+    }
+
+
+def _check_data(folder: RunFolder, dataset: Dataset) -> None:
+    """Raises ValueError if the run in the folder is of another problem or vocabulary."""
+    old, new = folder.manifest(), dataset.manifest
+    if old.data != new.data:
+        raise ValueError(
+            f"{folder} holds a run of another problem or vocabulary: {old.name}. Received: {new.name}. Use another "
+            "--output_dir."
+        )
+
+
+def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
+    """The record of a run that resumes. Raises ValueError for another seed or other pairs; reports another batch."""
+    old = folder.trained_with()
+    if old is None:  # of an older version: only its manifest identifies the data
+        old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
+    if new.random_seed != old.random_seed:
+        raise ValueError(
+            f"A run's --random_seed cannot change: it is {old.random_seed} in {folder}. Received: {new.random_seed}. "
+            "Leave the seed as it is, or use another --output_dir."
+        )
+    if new.data_sha256 != old.data_sha256:
+        raise ValueError(
+            f"A run's training and dev pairs cannot change. Received: {folder}, trained on other pairs of the same "
+            f"vocabulary. Name those with --data_dir, or use another --output_dir with --warm_start_from={folder}."
+        )
+    if new.global_batch_tokens != old.global_batch_tokens:
+        report(
+            f"Changed global batch, from here on: {old.global_batch_tokens:,} -> {new.global_batch_tokens:,} tokens "
+            f"({old.replicas} -> {new.replicas} replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
+        )
+    return dataclasses.replace(new, warm_start_from=old.warm_start_from)
+
+
+def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
+    """Raises ValueError if a run cannot resume with these hparams, and reports those that differ."""
+    if folder.manifest().imported_from is not None:
+        raise ValueError(
+            f"A run can be resumed only with the state of its optimizer. Received: {folder}, imported without one. Use "
+            f"another --output_dir with --warm_start_from={folder}."
+        )
+    before = folder.hparams()
+    changes = hparams.diff(before)
+    if not changes:
+        return
+    listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
+    fixed = [name for name in MODEL_FIELDS if name in changes]
+    if hparams.max_positions != before.max_positions and "pos" not in changes:
+        fixed.append("max_length")
+    if "mixed_float16" in changes.get("dtype_policy", ()):
+        fixed.append("dtype_policy")  # the optimizer has a loss scale only with float16
+    if fixed:
+        raise ValueError(
+            f"{folder} holds a run of another model: {listed}. A run's {', '.join(fixed)} cannot change. Use another "
+            "--output_dir, or the run's own hparams."
+        )
+    report(f"Changed hparams, from here on: {listed}.")
+
+
+def _warm_start(path: str, dataset: Dataset) -> str:
+    """The checkpoint to start from; reports if its run has another vocabulary."""
+    run = run_of(path)
+    if run.has_manifest() and run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
+        report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
+    return checkpoint_at(path)
+
+
+def _hooks(
+    scorer: TextDecoder, sampler: TextDecoder, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
+) -> Hooks:
+    """The loop's hooks: `score` decodes and scores dev (with `with_score`), `samples` decodes some of it greedily."""
+    store = dataset.store("dev")
+    sources, references = store.source_text(), store.target_text()
+    if with_score:
+        scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
+    fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
+    chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
+
+    def score() -> Score:
+        """The chief decodes; all workers receive its score, so that all stop early or none does."""
+        own = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
+        return Score(*json.loads(gather(strategy, json.dumps(own))[0]))
+
+    def samples() -> list[Sample]:
+        greedy = sampler.options(beam_size=1)
+        found = sampler.decode([sources[i] for i in chosen], greedy)
+        reference = sampler.task_under(greedy).reference
+        return [
+            (sources[i], outputs[0].text, reference(sources[i], references[i]))
+            for i, outputs in zip(chosen, found, strict=True)
+        ]
+
+    return Hooks(score if with_score else None, samples if chosen else None)
+
+
+def _environment(strategy: tf.distribute.Strategy) -> Environment:
+    """The software and hardware of this process."""
+    cpu = f"{platform.machine()} CPU, {os.cpu_count()} cores"
+    return Environment(
+        t2tlite=t2tlite.__version__,
+        tensorflow=tf.__version__,
+        keras=keras.__version__,
+        numpy=np.__version__,
+        python=platform.python_version(),
+        device=gpu_name() if trains_on_gpu(strategy) else cpu,
+        replicas=strategy.num_replicas_in_sync,
+    )

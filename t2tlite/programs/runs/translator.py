@@ -1,0 +1,171 @@
+"""The Python API of a trained model: what `t2tlite.load` returns."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import cast, overload
+
+import numpy as np
+
+from t2tlite.config import DecodeHParams
+from t2tlite.data.manifest import RunManifest
+from t2tlite.decoding.sentences import NO_FILE, Origin, listed, one_or_all
+from t2tlite.decoding.text_decoder import Done, TextDecoder
+from t2tlite.programs.visualise.attention import Attention
+from t2tlite.tasks.parsing import Parse
+from t2tlite.tasks.task import Output
+from t2tlite.tokens import EOS
+
+
+class Translator(TextDecoder):
+    """A trained model that translates, parses, scores and shows its attention; `TextDecoder` has the arguments.
+
+    `translate`, `n_best`, `parse` and `score` take one string and return one result, or take several strings and return
+    a list. Their options are fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`, by default the problem's; a
+    bad one raises a ValueError.
+    """
+
+    # mypy's complaint about the overloads is that a string is an Iterable[str] too
+
+    @overload
+    def translate(  # type: ignore[overload-overlap]
+        self, sentences: str, *, prefix: str | None = None, **options: float | str
+    ) -> str: ...
+    @overload
+    def translate(
+        self, sentences: Iterable[str], *, prefix: Iterable[str] | None = None, **options: float | str
+    ) -> list[str]: ...
+    def translate(
+        self,
+        sentences: str | Iterable[str],
+        *,
+        prefix: str | Iterable[str] | None = None,
+        **options: float | str,
+    ) -> str | list[str]:
+        """The best translation of each sentence, in order; a blank sentence stays blank.
+
+        The translation of each sentence begins with its `prefix`, which may be empty and whose last word may be
+        continued.
+        """
+        starts = None if prefix is None else listed(prefix)
+        task = self.task.as_sequences()
+        found = self.decode(listed(sentences), self.options(**options), prefix=starts, task=task)
+        return one_or_all(sentences, [outputs[0].text for outputs in found])
+
+    @overload
+    def n_best(  # type: ignore[overload-overlap]
+        self, sentences: str, count: int | None = None, **options: float | str
+    ) -> list[Output]: ...
+    @overload
+    def n_best(
+        self, sentences: Iterable[str], count: int | None = None, **options: float | str
+    ) -> list[list[Output]]: ...
+    def n_best(
+        self, sentences: str | Iterable[str], count: int | None = None, **options: float | str
+    ) -> list[Output] | list[list[Output]]:
+        """The `count` best hypotheses of each sentence, best first, by default as many as `beam_size`.
+
+        Each has its `text`, its `score`, by which beam search orders them, and its log-probability `log_prob`; those of
+        a parser are parses, see `parse`. A blank sentence has one blank hypothesis. Raises ValueError if `count` is
+        greater than `beam_size`.
+        """
+        chosen = self.options(**options)
+        chosen = dataclasses.replace(chosen, return_beams=chosen.beam_size if count is None else count)
+        return one_or_all(sentences, self.decode(listed(sentences), chosen))
+
+    @overload
+    def parse(self, sentences: str, **options: float | str) -> Parse: ...  # type: ignore[overload-overlap]
+    @overload
+    def parse(self, sentences: Iterable[str], **options: float | str) -> list[Parse]: ...
+    def parse(self, sentences: str | Iterable[str], **options: float | str) -> Parse | list[Parse]:
+        """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
+
+        All hypotheses of the beam are compared: the best is the one that fits the words best (`ParsingTask.choose`).
+
+        Words and punctuation are separated by spaces, as in the training trees; brackets may be written as they are or
+        as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
+        """
+        task = self.task.parser(self.manifest.name)
+        found = self.decode(listed(sentences), self.options(**options), task=task)
+        return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in found])
+
+    @overload
+    def score(  # type: ignore[overload-overlap]
+        self, sources: str, targets: str, options: DecodeHParams | None = ..., done: Done = ..., origin: Origin = ...
+    ) -> float: ...
+    @overload
+    def score(
+        self,
+        sources: Iterable[str],
+        targets: Iterable[str],
+        options: DecodeHParams | None = ...,
+        done: Done = ...,
+        origin: Origin = ...,
+    ) -> list[float]: ...
+    def score(
+        self,
+        sources: str | Iterable[str],
+        targets: str | Iterable[str],
+        options: DecodeHParams | None = None,
+        done: Done = lambda count: None,
+        origin: Origin = NO_FILE,
+    ) -> float | list[float]:
+        """The log-probability (natural) of each target, its EOS included, given its source; see `TextDecoder.score`.
+
+        Raises ValueError as it does, and if only one of source and target is a string.
+        """
+        if isinstance(sources, str) != isinstance(targets, str):
+            received = f"{type(sources).__name__} and {type(targets).__name__}"
+            raise ValueError(f"Source and target must both be strings, or both lists. Received: {received}.")
+        found = super().score(listed(sources), listed(targets), options or self.options(), done, origin)
+        return one_or_all(sources, found)
+
+    def attention(self, source: str, target: str | None = None) -> Attention:
+        """The pieces of a sentence and its translation, and the attention weights of every head of every layer.
+
+        `target` is by default the model's own translation, by beam search with the problem's options. A notebook shows
+        the result as a page; `t2tlite.programs.visualise` draws it. A blank source raises a ValueError.
+        """
+        source = self.task.source(source)
+        source_ids = self._encode(self.source_encoder, [source])[0]
+        if not source.strip():
+            raise ValueError(f"A sentence must have words for its attention to be shown. Received: {source!r}.")
+        if target is None:
+            target_ids = self._decoder(self.options(return_beams=1)).decode([source_ids])[0][0].ids
+        else:
+            target_ids = self._encode(self.target_encoder, [target])[0]
+        # a translation may fill all positions that the model knows
+        sides = [*source_ids, EOS], [*target_ids, EOS][: self.model.max_positions]
+        inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
+        found = self.model.attention(inputs, targets)
+        encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
+        source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
+        texts = source, self._text(target_ids)
+        return Attention(source_pieces, target_pieces, encoder, decoder, cross, *texts, self.facts.run, self.step)
+
+    def export(
+        self,
+        export_dir: str | Path,
+        format: str = "saved_model",
+        *,
+        overwrite: bool = False,
+        quantization: str = "",
+        **options: float | str,
+    ) -> Path:
+        """Exports the model for other programs, as t2t-export does, and returns the folder; docs/export.md says more.
+
+        Options are as for `translate`: the export's defaults. Raises as `t2tlite.programs.export.export.export_model`.
+        """
+        from t2tlite.programs.export.export import export_model
+        from t2tlite.programs.export.export_folder import ExportFolder
+        from t2tlite.programs.export.settings import Settings
+
+        settings = Settings(self.options(**options), quantization)
+        return export_model(self, ExportFolder(export_dir, overwrite), format, settings).path
+
+
+def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
+    """The problem's decoding defaults, changed as --decode_hparams asks; ValueError for a bad field or value."""
+    return DecodeHParams.of(manifest.decode_defaults).override(changes)

@@ -1,0 +1,207 @@
+"""One thread that runs the models, and the queue in front of it: requests of many clients are computed together.
+
+A job is what one request asks for: items (sentences) that are computed in the same way (`Work`). A batch has the item
+that has waited longest, and items of about its length of all jobs of the same work. A job that is not done then goes to
+the end, so that a long text does not keep short ones waiting.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import threading
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice, zip_longest
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from t2tlite.programs.serving.errors import RequestError
+
+
+class Work(Protocol):
+    """What is computed of items. Equal works can share a batch."""
+
+    def run(self, items: Sequence[Any]) -> list[Any]:
+        """The result of each item, in order."""
+
+    def __hash__(self) -> int: ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """How much is computed at once, and how much may wait."""
+
+    batch_tokens: int = 1024  # source tokens of a batch, padding counted
+    max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
+    window: int = 512  # sentences of which a batch is chosen
+    max_queue: int = 1000  # sentences waiting; further requests are refused
+
+
+class Results(NamedTuple):
+    """Results of some items of a job."""
+
+    indices: list[int]
+    values: list[Any]
+
+
+class Job:
+    """The items of one request. `deliver` and `fail` are called in the worker thread."""
+
+    def __init__(
+        self,
+        work: Work,
+        items: Sequence[Any],
+        tokens: Sequence[int],
+        deliver: Callable[[Results], None],
+        fail: Callable[[Exception], None],
+    ) -> None:
+        self.work, self.items, self.tokens = work, items, tokens
+        self.deliver, self.fail = deliver, fail
+        self.waiting = dict.fromkeys(range(len(items)))  # indices of items that are not in a batch yet, in order
+        self.since = time.monotonic()
+        self.cancelled = False
+
+
+STEP_COST = 8  # what a step of the search costs beside its items, in items; about that of a small model on two cores
+
+Part = tuple[Job, int]  # an item of a job, by index
+
+
+class Batcher:
+    """The queue and its thread; `observe` is called with (items, tokens, seconds) after each batch."""
+
+    def __init__(
+        self, limits: Limits, observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: None
+    ) -> None:
+        self.limits = limits
+        self._observe = observe
+        self._jobs: collections.deque[Job] = collections.deque()
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._thread = threading.Thread(target=self._work, name="t2t-serve worker", daemon=True)
+        self._thread.start()
+
+    @property
+    def queue_length(self) -> int:
+        """Items that wait."""
+        with self._changed:
+            return self._length()
+
+    def submit(self, job: Job) -> None:
+        """Lets a job wait for its turn; RequestError 503 if as many items as allowed wait already."""
+        with self._changed:
+            if self._stopped or self._length() >= self.limits.max_queue:
+                raise RequestError(503, "The server has as many requests as it can take. Try again later.", 1)
+            self._jobs.append(job)
+            self._changed.notify_all()
+
+    def cancel(self, job: Job) -> None:
+        """Takes a job out of the queue; what is being computed of it is dropped when it is done."""
+        with self._changed:
+            job.cancelled = True
+            if job in self._jobs:
+                self._jobs.remove(job)
+
+    def stop(self) -> None:
+        """Ends the thread after the batch that it computes."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _length(self) -> int:
+        return sum(len(job.waiting) for job in self._jobs)
+
+    def _work(self) -> None:
+        while parts := self._next_batch():
+            started = time.monotonic()
+            self._compute(parts)
+            tokens = sum(job.tokens[index] for job, index in parts)
+            self._observe(len(parts), tokens, time.monotonic() - started)
+
+    def _compute(self, parts: list[Part]) -> None:
+        """Computes a batch and delivers to its jobs. If it fails, each job's part is computed by itself."""
+        by_job: dict[Job, list[int]] = {}
+        for job, index in parts:
+            by_job.setdefault(job, []).append(index)
+        try:
+            values = parts[0][0].work.run([job.items[index] for job, index in parts])
+        except Exception as error:
+            if len(by_job) > 1:
+                for job, indices in by_job.items():
+                    self._compute([(job, index) for index in indices])
+                return
+            self.cancel(parts[0][0])
+            parts[0][0].fail(error)
+            return
+        results: dict[Job, Results] = {job: Results([], []) for job in by_job}
+        for (job, index), value in zip(parts, values, strict=True):
+            results[job].indices.append(index)
+            results[job].values.append(value)
+        for job, found in results.items():
+            if not job.cancelled:
+                job.deliver(found)
+
+    def _next_batch(self) -> list[Part]:
+        """The items to compute next; empty when the thread is to end."""
+        with self._changed:
+            while not self._stopped:
+                if not self._jobs:
+                    self._changed.wait()
+                    continue
+                first = self._jobs[0]
+                parts, full = self._choose(first.work)
+                left = first.since + self.limits.max_wait_s - time.monotonic()
+                if full or left <= 0:
+                    self._take(parts)
+                    return parts
+                self._changed.wait(left)
+        return []
+
+    def _choose(self, work: Work) -> tuple[list[Part], bool]:
+        """The items of this work that make a batch, and whether others are left.
+
+        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The first of
+        them, which has waited longest, is in the batch.
+        """
+        jobs = [job for job in self._jobs if job.work == work]
+        turns = zip_longest(*(job.waiting for job in jobs))
+        parts = list(
+            islice(
+                ((job, index) for turn in turns for job, index in zip(jobs, turn, strict=True) if index is not None),
+                self.limits.window,
+            )
+        )
+        chosen = best_batch([job.tokens[index] for job, index in parts], self.limits.batch_tokens)
+        return [parts[i] for i in chosen], len(chosen) < len(parts)
+
+    def _take(self, parts: list[Part]) -> None:
+        """Notes that the items are being computed; jobs with items left go to the end of the queue."""
+        for job, index in parts:
+            del job.waiting[index]
+        for job in {id(job): job for job, _ in parts}.values():
+            self._jobs.remove(job)
+            if job.waiting:
+                job.since = 0.0  # it has waited
+                self._jobs.append(job)
+
+
+def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
+    """Which of the items to compute together with the first, by index: those that make best use of the time.
+
+    A batch of n items takes about as long as (n + STEP_COST) times the longest. So of all batches of neighbours in
+    length that hold the first item, and with padding at most `batch_tokens`, the one with the most tokens in that time
+    is taken.
+    """
+    order = np.argsort(tokens, kind="stable")
+    lengths = np.asarray(tokens)[order]
+    own = int(np.flatnonzero(order == 0)[0])
+    sums = np.concatenate([[0], np.cumsum(lengths)])
+    first, last = np.arange(own + 1)[:, None], np.arange(own, len(lengths))[None]  # every batch that holds it
+    count, longest = last - first + 1, lengths[last]
+    value = (sums[last + 1] - sums[first]) / (longest * (count + STEP_COST))
+    value[(longest * count > batch_tokens) & (count > 1)] = 0.0
+    start, width = np.unravel_index(np.argmax(value), value.shape)
+    return [int(i) for i in order[start : own + width + 1]]

@@ -1,0 +1,165 @@
+"""A run that is served, and what can be asked of it; the catalogue of all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.languages import TREE
+
+if TYPE_CHECKING:
+    from t2tlite.programs.runs.translator import Translator
+
+WARM_UP = "Warm up."  # decoded once before the first request
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ServedModel:
+    """A loaded run and its language pair."""
+
+    translator: Translator
+    source: str
+    target: str
+    options: DecodeHParams  # unless a request says otherwise
+    max_beam_size: int
+
+    @property
+    def parses(self) -> bool:
+        """Whether this is a parser."""
+        return self.target == TREE
+
+    def decode_options(
+        self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
+    ) -> DecodeHParams:
+        """The options of a request; RequestError 400 if one is out of range.
+
+        The beam is at least as large as the n-best list. An n-best list is the whole beam, so that lists of
+        different lengths can share a batch.
+        """
+        beam = beam_size or max(self.options.beam_size, n_best)
+        if not 1 <= n_best <= beam <= self.max_beam_size:
+            raise RequestError(
+                400,
+                f"n_best must be from 1 to beam_size, and beam_size at most {self.max_beam_size}. Received: "
+                f"n_best={n_best}, beam_size={beam}.",
+            )
+        changes: dict[str, Any] = {"beam_size": beam, "return_beams": beam if n_best > 1 else 1}
+        if alpha is not None:
+            changes["alpha"] = alpha
+        try:
+            return dataclasses.replace(self.options, **changes)
+        except ValueError as error:
+            raise RequestError(400, str(error)) from error
+
+    def token_counts(self, sentences: Sequence[str], targets: bool = False) -> list[int]:
+        """The tokens of each sentence, EOS included; RequestError 413 if one is longer than the model takes.
+
+        The sentences are sources, or targets to score.
+        """
+        encoder = self.translator.target_encoder if targets else self.translator.source_encoder
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences)]
+        limit = self.translator.max_source_tokens
+        for sentence, count in zip(sentences, counts, strict=True):
+            if count > limit + 1:
+                raise RequestError(
+                    413,
+                    f"A sentence must have at most {limit:,} tokens. Received: one of {count - 1:,} tokens, beginning "
+                    f"{sentence[:40]!r}. Split it.",
+                )
+        return counts
+
+    def warm_up(self) -> None:
+        """Builds what requests use by default, so that the first request is quick."""
+        if (
+            self.translator.engine.name == TENSORFLOW
+        ):  # attention needs TensorFlow, which others load when it is asked for
+            Attending(self).run([(WARM_UP, WARM_UP)])
+        if self.parses:
+            Parsing(self, self.options).run([WARM_UP])
+            return
+        Scoring(self).run([(WARM_UP, WARM_UP)])
+        Decoding(self, self.decode_options()).run([WARM_UP])
+
+
+@dataclasses.dataclass(frozen=True)
+class Decoding:
+    """Work: sentences to their n-best translations, each a list of outputs."""
+
+    model: ServedModel
+    options: DecodeHParams
+
+    def run(self, items: Sequence[str]) -> list[Any]:
+        return self.model.translator.decode(items, self.options)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parsing:
+    """Work: sentences to their best parses."""
+
+    model: ServedModel
+    options: DecodeHParams
+
+    def run(self, items: Sequence[str]) -> list[Any]:
+        return self.model.translator.parse(items, **dataclasses.asdict(self.options))
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """Work: pairs of source and target to log-probabilities."""
+
+    model: ServedModel
+
+    def run(self, items: Sequence[tuple[str, str]]) -> list[Any]:
+        sources, targets = zip(*items, strict=True)
+        return list(self.model.translator.score(sources, targets))
+
+
+@dataclasses.dataclass(frozen=True)
+class Attending:
+    """Work: pairs of a sentence and its translation, or None for the model's own, to attention weights."""
+
+    model: ServedModel
+
+    def run(self, items: Sequence[tuple[str, str | None]]) -> list[Any]:
+        return [self.model.translator.attention(source, target) for source, target in items]
+
+
+class Catalogue:
+    """The served models by language pair."""
+
+    def __init__(self, models: Sequence[ServedModel]) -> None:
+        self.models = list(models)
+
+    def translator(self, source: str | None = None, target: str | None = None) -> ServedModel:
+        """The model that translates so; RequestError 400 if there is none, or several and no pair is given."""
+        return self._find([model for model in self.models if not model.parses], source, target, "translates")
+
+    def parser(self, source: str | None = None) -> ServedModel:
+        """The parser of a language; RequestError 400 if there is none."""
+        return self._find([model for model in self.models if model.parses], source, None, "parses")
+
+    def any_model(self, source: str | None = None, target: str | None = None) -> ServedModel:
+        """The model of a pair, whose target may be TREE; RequestError 400 as the others."""
+        return self.parser(source) if target == TREE else self.translator(source, target)
+
+    def languages(self) -> dict[str, list[str]]:
+        """The languages that can be translated to from each language; every language served is a key."""
+        found: dict[str, list[str]] = {}
+        for model in self.models:
+            if not model.parses:
+                found.setdefault(model.source, []).append(model.target)
+                found.setdefault(model.target, [])
+        return {code: sorted(targets) for code, targets in sorted(found.items())}
+
+    def _find(self, models: list[ServedModel], source: str | None, target: str | None, does: str) -> ServedModel:
+        found = [m for m in models if source in (None, m.source) and target in (None, m.target)]
+        if len(found) == 1:
+            return found[0]
+        served = ", ".join(f"{m.source}-{m.target}" for m in models) or "none"
+        wanted = f"{source or 'any language'} to {target or 'any language'}"
+        problem = f"No model {does} {wanted}" if not found else f"Several models {does[:-1]} {wanted}: name one"
+        raise RequestError(400, f"{problem}. Language pairs served: {served}.")

@@ -1,0 +1,88 @@
+"""The cost of the rows of Table 3: by formula, and from the time of a few steps of each row."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Iterator, Sequence
+
+import tensorflow as tf
+
+from t2tlite.config import HParams
+from t2tlite.data.batch_plan import training_plan
+from t2tlite.data.dataset import Dataset
+from t2tlite.data.input_pipeline import distribute
+from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.table3.rows import Row
+from t2tlite.programs.table3.sweep import check_positions, cost_of, forget_models
+from t2tlite.programs.table3.table import markdown_table
+from t2tlite.training.progress import report
+from t2tlite.training.train_step import make_optimizer, make_train_step
+
+PROBE_STEPS = 3  # timed, after as many untimed steps
+
+
+def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int) -> str:
+    """Sizes and costs of the rows by formula, a table in Markdown. Raises ValueError as `check_positions` does."""
+    check_positions(rows, base, dataset)
+    columns = ("row", "params ×10^6", "paper", "FLOPs per step", "steps", "FLOPs in all", "memory, GB")
+    lines = []
+    for row in rows:
+        hparams = row.apply(base)
+        cost, steps = cost_of(hparams, dataset), hparams.train_steps
+        sizes = (f"{cost.parameters / 1e6:.3g}", str(row.parameters or ""))
+        flops = (f"{cost.flops_per_step:.2e}", f"{steps:,}", f"{cost.flops_per_step * steps:.2e}")
+        lines.append((row.name, *sizes, *flops, f"{cost.memory_bytes / 1e9:.1f}"))
+    pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
+    return (
+        f"{markdown_table(columns, lines, labels=1)}\n"
+        f"By formula, for each of {replicas} replica(s) and each seed; TensorFlow needs some memory in addition. "
+        f"Vocabulary: {pieces} pieces (paper: 37,000).\n"
+    )
+
+
+def timed_rows(
+    rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
+) -> Iterator[str]:
+    """Times a few steps of each row, and yields a Markdown table piece by piece, each as soon as it is known."""
+    started = time.monotonic()
+    flops = [cost_of(row.apply(base), dataset).flops_per_step for row in rows]
+    hours = 0.0
+    for number, row in enumerate(rows):
+        passed = time.monotonic() - started
+        left = f", {passed * sum(flops[number:]) / sum(flops[:number]):,.0f} s to go" if number else ""
+        report(f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of {row.name}{left}.")
+        hparams = row.apply(base)
+        try:
+            seconds = seconds_per_step(hparams, dataset, strategy)
+            own = seconds * hparams.train_steps / 3600
+            hours += own
+            cells = (row.name, f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{own:.2f}")
+        except tf.errors.ResourceExhaustedError:  # not enough memory
+            cells = (row.name, "too large", f"{hparams.train_steps:,}", "too large")
+        forget_models()
+        table = markdown_table(("row", "seconds per step", "steps", "hours"), [cells], labels=1)
+        yield table if number == 0 else table.splitlines(keepends=True)[-1]
+    yield (
+        f"\n{hours * num_seeds:.2f} hours of training in all with {num_seeds} seed(s), without evaluating and "
+        "decoding.\n"
+    )
+
+
+def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
+    """Median time of a training step on real batches, without compilation: each batch is run once before."""
+    store = dataset.store("train")
+    plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
+    with strategy.scope():
+        model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
+        optimizer = make_optimizer(hparams)
+        optimizer.build(model.trainable_variables)
+    train_step = make_train_step(strategy, model, optimizer, hparams)
+    batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
+    times = []
+    for iterator in (iter(batches), iter(batches)):
+        for _ in range(PROBE_STEPS):
+            started = time.monotonic()
+            float(train_step(iterator).loss)  # waits for the device
+            times.append(time.monotonic() - started)
+    return statistics.median(times[PROBE_STEPS:])

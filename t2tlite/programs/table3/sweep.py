@@ -1,0 +1,202 @@
+"""Table 3 of the paper as a sweep: train each row, measure it, and write the table so far.
+
+O/ROW               the run of a row; O/ROW.seed2 with another seed
+O/ROW/result.json   its result, written when the row is finished
+O/table3.md, .json  the table, and table3.png its plot; written anew after each row (table.py)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import keras
+import tensorflow as tf
+from tqdm import tqdm
+
+from t2tlite.config import HParams
+from t2tlite.data.dataset import Dataset
+from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS
+from t2tlite.files.records import write_record
+from t2tlite.files.text_files import write_lines
+from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs.train import RunOptions, train_run
+from t2tlite.programs.table3.rows import ROWS, Row
+from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
+from t2tlite.run_folder import NO_COST, RunFolder
+from t2tlite.tasks.task import Score
+from t2tlite.training.checkpoints import reason_of
+from t2tlite.training.cost import Cost, estimate
+from t2tlite.training.loop_config import LoopConfig
+from t2tlite.training.progress import report
+
+BEAM_SIZE = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """The settings that all rows of a sweep share."""
+
+    dataset: Dataset  # perplexity and BLEU are those of its dev split
+    base: HParams  # changed by each row
+    folder: Path  # of the runs and the table
+    strategy: tf.distribute.Strategy  # the devices
+    config: LoopConfig  # of the training loop; each row has its own train_steps and random_seed
+    command: Sequence[str]  # the command line, for the table and each run's flags.txt
+
+    def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
+        """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
+
+        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end. The table,
+        whose path is returned, shows all rows that fit the base, with all results obtained so far.
+
+        Raises ValueError if a folder has a row of other hparams, before anything is trained, or at the end if rows
+        failed; and Interrupted, with a checkpoint saved, after SIGINT, SIGTERM or SIGHUP.
+        """
+        check_positions(rows, self.base, self.dataset)
+        todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
+        finished = len(seeds) * len(rows) - len(todo)
+        report(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
+        if not has_matplotlib():
+            report("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
+        path = self.table().write(self.folder)
+        failed = []
+        for number, (row, seed) in enumerate(todo, start=1):
+            report(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
+            try:
+                result = self._run_row(row, seed)
+            except (FloatingPointError, MemoryError, tf.errors.ResourceExhaustedError) as error:
+                reason = reason_of(error)
+                report(f"Row {row.name}, seed {seed} failed: {reason}")
+                failed.append(f"{row.name}, seed {seed} ({reason})")
+            else:
+                path = self.table().write(self.folder)
+                scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
+                report(f"Row {row.name}: {scores}. Table: {path}")
+            finally:
+                forget_models()
+        if failed:
+            raise ValueError(
+                f"Every row must train to its end. Received: {'; '.join(failed)}. If memory is not enough, lower "
+                "batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
+            )
+        return path
+
+    def _run_row(self, row: Row, seed: int) -> Result:
+        """Trains, evaluates and decodes; writes result.json."""
+        hparams, run = row.apply(self.base), self._run_folder(row, seed)
+        config = dataclasses.replace(self.config, train_steps=hparams.train_steps, random_seed=seed)
+        options = RunOptions(command=self.command)
+        evaluation = train_run(self.dataset, hparams, run, config, self.strategy, options)
+        forget_models()
+        cost = (run.costs() or [NO_COST])[-1]
+        score, parameters = _score_dev(run, self.dataset)
+        result = Result(
+            row=row.name,
+            problem=self.dataset.name,
+            vocabulary_sha256=self.dataset.manifest.vocabulary_sha256,
+            hparams=hparams,
+            seed=seed,
+            steps=hparams.train_steps,
+            replicas=self.strategy.num_replicas_in_sync,
+            perplexity=evaluation.perplexity,
+            loss=evaluation.loss,
+            accuracy=evaluation.accuracy,
+            bleu=score.value,
+            bleu_signature=score.signature,
+            parameters=parameters,
+            seconds=cost.seconds,
+            training_flops=cost.flops,
+            metric=score.name,
+        )
+        write_record(run.result_file, result)
+        return result
+
+    def _run_folder(self, row: Row, seed: int) -> RunFolder:
+        """The run of a row: ROW for seed 1, ROW.seed2 for seed 2."""
+        return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
+
+    def _is_finished(self, row: Row, seed: int) -> bool:
+        """Whether a row has its result; raises ValueError for a result or checkpoint of other hparams, data or seed."""
+        run, hparams = self._run_folder(row, seed), row.apply(self.base)
+        result = read_result(run)
+        found = result.hparams if result else run.hparams() if run.checkpoints() else hparams
+        if changes := hparams.diff(found):
+            listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
+            raise ValueError(
+                f"{run} holds a row of other hparams: {listed}. Use another --output_dir, or delete {run} to train it "
+                "anew."
+            )
+        if result and (result.data, result.seed) != (self.dataset.manifest.data, seed):
+            raise ValueError(
+                f"{run} must hold a result of {self.dataset.name} with this vocabulary and seed {seed}. Received: one "
+                f"of {result.problem}, seed {result.seed}. Use another --output_dir."
+            )
+        return result is not None
+
+    def table(self) -> Table:
+        """The rows that fit the base, with all results for exactly these hparams and data, in order of seeds."""
+        table: dict[Row, list[Result]] = {}
+        for row in ROWS:
+            try:
+                wanted = self.dataset.manifest.data, row.apply(self.base)
+            except ValueError:  # it does not fit the base
+                continue
+            runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
+            found = [result for run in runs if (result := read_result(RunFolder(run)))]
+            same = [result for result in found if (result.data, result.hparams) == wanted]
+            table[row] = sorted(same, key=lambda result: result.seed)
+        return Table(self.dataset.name, self.base, table, shlex.join(self.command))
+
+    def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
+        """`, about 3:20 h of training to go`, from the operations and times of finished rows."""
+
+        def flops(all_hparams: Iterable[HParams]) -> float:  # of complete training, on one replica
+            return sum(cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps for hparams in all_hparams)
+
+        done = self.table().results()
+        if not (seconds := sum(result.seconds for result in done)):
+            return ""
+        speed = flops(result.hparams for result in done) / seconds
+        minutes = round(flops(row.apply(self.base) for row, _ in todo) / speed / 60)
+        return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
+
+
+def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
+    """Raises ValueError, before hours of work, if a dev pair is too long to decode, or for learned positions."""
+    dev = dataset.manifest.split("dev")
+    if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
+        raise ValueError(
+            f"Dev is decoded, so each source must have at most {MAX_SOURCE_TOKENS:,} tokens. Received: one with "
+            f"{dev.longest_source - 1:,} in {dataset.folder}. Make data without it."
+        )
+    for row in rows:
+        whose = f"dev's longest sentence (row {row.name}; --rows can leave it out)"
+        row.apply(base).check_positions(max(dev.longest_source, dev.longest_target), whose)
+
+
+def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
+    """The cost of one step with these hparams on this data, by formula."""
+    return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths)
+
+
+def forget_models() -> None:
+    """Frees what Keras and TensorFlow keep of models that are no longer used."""
+    keras.utils.clear_session()
+    gc.collect()
+
+
+def _score_dev(run: RunFolder, dataset: Dataset) -> tuple[Score, int]:
+    """BLEU (a parser's F1) of dev with the newest checkpoint and a beam of 4, and the number of parameters."""
+    translator = load(run.path)
+    store, options = dataset.store("dev"), translator.options(beam_size=BEAM_SIZE)
+    sources = store.source_text()
+    with tqdm(total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False) as bar:
+        decoded = translator.decode_and_score(sources, store.target_text(), options, bar.update)
+    write_lines(
+        run.decoded_text(run.decode_name("dev", translator.checkpoint)), [output.text for output in decoded.best]
+    )
+    return decoded.score, translator.model.count_params()

@@ -1,0 +1,272 @@
+"""Imports tensor2tensor checkpoints into a run directory. Everything is read and checked before anything is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import tensorflow as tf
+
+import t2tlite
+from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.data.manifest import FORMAT, ImportedFrom, RunManifest
+from t2tlite.files.checkpoint_paths import (
+    CHECKPOINT_PREFIX,
+    list_checkpoints,
+    readable_path,
+    remove_unfinished,
+    step_of,
+)
+from t2tlite.files.lock import only_process
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.programs.tensor2tensor.hparams import convert_hparams, read_hparams
+from t2tlite.programs.tensor2tensor.variables import (
+    SCOPE,
+    TARGET_SPACES_MOMENTS,
+    embedding_sizes,
+    load_variables,
+    model_variables,
+    trained_target_space,
+)
+from t2tlite.run_folder import RunFolder
+from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
+from t2tlite.training.cost import count_parameters
+from t2tlite.trees.linearise import T2T
+from t2tlite.vocabularies.encoders import VocabularyEntry
+
+# The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest source of a batch.
+DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
+NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
+VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What is to be imported."""
+
+    checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
+    vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
+    hparams_file: Path | None = None  # by default hparams.json in the checkpoint's folder or the folder above
+    target_space: int | None = None  # the row of the target space embedding; by default the one trained, or 0
+    problem: str | None = None  # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
+
+
+@dataclasses.dataclass(frozen=True)
+class Imported:
+    """What was imported."""
+
+    checkpoints: list[str]  # in the run directory
+    parameters: int
+    target_space: int | None  # the imported row of the target space embedding, or None if there is no such embedding
+    notes: list[str]  # for the user, one line each
+
+
+def import_run(
+    given: Given,
+    folder: RunFolder,
+    command: Sequence[str] = (),
+    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+) -> Imported:
+    """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
+
+    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
+    a tqdm bar.
+
+    Raises:
+        ValueError: the model is not supported, files do not fit each other, `folder` holds another run, or another
+            process writes it.
+        FileNotFoundError: a file is missing.
+        OSError: a file cannot be written, for instance because the disk is full. The same call again resumes.
+    """
+    if len(given.vocabularies) not in VOCABULARY_NAMES:
+        raise ValueError(
+            f"--t2t_vocab must be one file, or source's and target's. Received: {len(given.vocabularies)} files."
+        )
+    paths = _checkpoints(given.checkpoint.absolute())
+    trained_in = Path(paths[0]).parent
+    hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
+    if hparams_file is None:
+        raise FileNotFoundError(
+            f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
+            "--t2t_hparams: t2t-trainer wrote it into its --output_dir."
+        )
+    flags = _trainer_flags(trained_in, hparams_file.parent) | ({"problem": given.problem} if given.problem else {})
+    if flags.get("model", "transformer") != "transformer":
+        raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
+    variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
+    hparams, notes = convert_hparams(read_hparams(hparams_file))
+    names = VOCABULARY_NAMES[len(given.vocabularies)]  # the files of older versions have other endings
+    entries = [VocabularyEntry.of(path, name) for path, name in zip(given.vocabularies, names, strict=True)]
+    sizes = [entries[0].size, entries[-1].size]
+    _check_vocabularies(given.vocabularies, sizes, embedding_sizes(variables))
+    if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
+        hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
+        notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
+    target_space = _target_space(hparams, variables, given.target_space, notes)
+    manifest = _manifest(flags.get("problem", "imported"), entries, trained_in, target_space)
+    _check_folder(folder, hparams, manifest)
+
+    stored = sum(variables[name].size for name in model_variables(variables))
+    if (described := count_parameters(hparams, sizes)) > 4 * stored:  # it may not fit in memory
+        raise ValueError(
+            f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
+            f"of {described:,}. Give the hparams.json that it was trained with."
+        )
+    model = build_transformer(hparams, *sizes)
+    for path in paths:
+        load_variables(model, _read(path), target_space or 0)
+        _check_checkpoint(folder, model, step_of(path))
+    saved = []
+    with only_process(folder.path, "import into a run"):
+        remove_unfinished(folder.path)
+        folder.create(hparams, manifest, given.vocabularies)
+        if command:
+            folder.write_flags(command)
+        for path in progress(paths):
+            load_variables(model, _read(path), target_space or 0)
+            saved.append(save_weights(model, folder.path, step_of(path)))
+    return Imported(saved, model.count_params(), target_space, notes)
+
+
+def _checkpoints(given: Path) -> list[str]:
+    """The checkpoints of a folder, or the named one, oldest first."""
+    prefix = re.sub(r"\.(index|meta|data-\d+-of-\d+)$", "", str(given))
+    if Path(f"{prefix}.index").is_file() and not given.is_dir():
+        return [prefix]
+    beside = list_checkpoints(given if given.is_dir() else given.parent)
+    if given.is_dir() and beside:
+        return beside
+    problem = ", which has no model.ckpt-N.index." if given.is_dir() else f"; there is no {prefix}.index."
+    if beside:
+        problem += f" Its folder has {', '.join(Path(path).name for path in beside)}."
+    raise FileNotFoundError(
+        f"--t2t_checkpoint must be a folder with checkpoints model.ckpt-N, or one of these. Received: {given}{problem}"
+    )
+
+
+def _read(path: str) -> dict[str, np.ndarray]:
+    """The model's variables by name, and the optimizer state of the target space embedding."""
+    try:
+        with readable_path(path) as readable:
+            reader = tf.train.load_checkpoint(readable)
+            names = reader.get_variable_to_shape_map()
+            wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
+            if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
+                scopes = sorted({name.split("/")[0] for name in wanted})
+                raise ValueError(
+                    f"The checkpoint must be of tensor2tensor's model transformer. Received: {path}, with variables of "
+                    f"{', '.join(scopes) or 'no model'}."
+                )
+            return {name: reader.get_tensor(name) for name in wanted}
+    except (tf.errors.OpError, RuntimeError, IndexError) as error:
+        raise ValueError(
+            f"A whole checkpoint is required. Received: {path}, which cannot be read: {reason_of(error)}. Copy it "
+            "again, all its files."
+        ) from error
+
+
+def _trainer_flags(*folders: Path) -> dict[str, str]:
+    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
+    path = _beside("flags_t2t.txt", *folders)
+    text = path.read_text(encoding="utf-8", errors="replace") if path else ""
+    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
+    return {match[1]: match[2] for match in found if match}
+
+
+def _beside(name: str, *folders: Path) -> Path | None:
+    """A file in the folder of a checkpoint or, since averages have their own folders, in the one above."""
+    paths = (where / name for folder in folders for where in (folder, folder.parent))
+    return next(filter(Path.is_file, paths), None)
+
+
+def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
+    if set(sizes) != set(embeddings):
+        given = " and ".join(f"{path} with {size:,}" for path, size in zip(paths, sizes, strict=False))
+        raise ValueError(
+            f"The vocabularies must be those of the checkpoint, whose embeddings are for "
+            f"{' and '.join(f'{size:,}' for size in embeddings) or 'no'} subtokens. Received: {given}. Give "
+            "--t2t_vocab the file or the two files (source,target) that the model was trained with."
+        )
+
+
+def _target_space(
+    hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None, notes: list[str]
+) -> int | None:
+    """The row of the target space embedding, or None if the model has no such embedding; may add to `notes`."""
+    if not hparams.use_target_space_embedding:
+        if wanted is not None:
+            raise ValueError(
+                "--target_space_id is for models with use_target_space_embedding=true. Received: --target_space_id="
+                f"{wanted}, and hparams with false. Leave it out."
+            )
+        return None
+    trained = trained_target_space(variables)
+    if wanted is None and trained is None:
+        notes.append(
+            "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used, as in "
+            "nearly all problems; if yours set target_space_id, give --target_space_id."
+        )
+    elif None not in (wanted, trained) and wanted != trained:
+        notes.append(f"Row {trained} of the target space embedding was trained; row {wanted} is used as requested.")
+    return next((row for row in (wanted, trained) if row is not None), 0)
+
+
+def _manifest(
+    problem: str, entries: Sequence[VocabularyEntry], trained_in: Path, target_space: int | None
+) -> RunManifest:
+    parsing = problem == "wsj_parsing"  # tensor2tensor's only problem whose targets are trees
+    return RunManifest(
+        format=FORMAT,
+        problem=problem,
+        task="parsing" if parsing else "translation",
+        t2tlite=t2tlite.__version__,
+        options={"linearisation": T2T.name} if parsing else {},
+        decode_defaults=DECODE_DEFAULTS,
+        vocabulary=entries[0],
+        target_vocabulary=entries[1] if len(entries) == 2 else None,
+        splits={},
+        reverse=False,
+        data_dir="",
+        imported_from=ImportedFrom("tensor2tensor", str(trained_in)),
+        target_space=target_space,
+    )
+
+
+def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
+    """Raises ValueError unless the folder has no run, or the same imported model, to which checkpoints are added."""
+    folder.check_path()
+    if not folder.has_manifest():
+        if not folder.exists() and not folder.checkpoints():
+            return
+        what = "files of another program"  # such as tensor2tensor's own
+    elif folder.manifest().imported_from is None:
+        what = "a run that was not imported"
+    else:
+        before = folder.manifest()
+        compared = [field.name for field in dataclasses.fields(RunManifest) if field.name not in NOT_COMPARED]
+        differing = [name for name in compared if getattr(before, name) != getattr(manifest, name)]
+        differing += [name for name in hparams.diff(folder.hparams()) if name in MODEL_FIELDS]
+        if not differing:
+            return
+        what = f"another model, which differs in {', '.join(differing)}"
+    raise ValueError(
+        f"--output_dir must be a new folder, or hold checkpoints imported from the same model. Received: {folder}, "
+        f"which holds {what}. Use another --output_dir."
+    )
+
+
+def _check_checkpoint(folder: RunFolder, model: Transformer, step: int) -> None:
+    """Raises ValueError if the run has a checkpoint of this step with other weights than the model's."""
+    path = str(folder.path / f"{CHECKPOINT_PREFIX}-{step}")
+    if path not in folder.checkpoints():
+        return
+    weights = model.get_weights()
+    restore_weights(model, path)
+    if not all(map(np.array_equal, weights, model.get_weights())):
+        raise ValueError(
+            f"A run has one checkpoint of a step. Received: {folder}, whose {CHECKPOINT_PREFIX}-{step} has other "
+            f"weights. Use another --output_dir, or delete {path}.* first."
+        )

@@ -1,0 +1,87 @@
+"""Attention as one self-contained HTML page: it needs no network, server or matplotlib."""
+
+from __future__ import annotations
+
+import base64
+import importlib.resources
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from t2tlite.files.atomic_file import write_text
+from t2tlite.programs.visualise.attention import (
+    KINDS,
+    NOTES,
+    TITLES,
+    Attention,
+    check_kinds,
+    default_layer,
+    printable,
+    select,
+)
+
+MAX_WEIGHTS = 20_000_000  # in one page: 53 MB, about what a browser opens without trouble
+SCRIPTS = ("attention.js", "attention_image.js", "attention_events.js")  # in this order
+SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
+
+
+def page(
+    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+) -> str:
+    """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
+
+    It opens with cross-attention (or the first of the kinds if that is not among them), in the last layer but one, and
+    without </s>, which a switch shows. Layers and heads are counted from 1, by default all. Raises ValueError as
+    `select` does, or if there are more weights than a browser can handle.
+    """
+    check_kinds(kinds)
+    shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
+    count = sum(math.prod(len(kind[part]) for part in ("layers", "heads", "queries", "keys")) for kind in shown)
+    if count > MAX_WEIGHTS:
+        raise ValueError(
+            f"A page can hold {MAX_WEIGHTS:,} weights. Received: {count:,}. Choose fewer kinds, layers or heads, or a "
+            "shorter sentence."
+        )
+    texts = {name: printable(getattr(attention, name)) for name in ("source", "target")}
+    data = {**texts, "run": printable(attention.origin), "name": attention.file_name(), "kinds": shown}
+    template = _resource("attention.html").replace("STYLE_GOES_HERE", _resource("attention.css"))
+    template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
+    # JSON in ASCII, without `<`, so that no sentence can end the script element. Last, since it may contain any text.
+    return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
+
+
+def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
+    """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
+    write_text(Path(path), page(attention, **chosen))
+
+
+def _resource(name: str) -> str:
+    return (
+        importlib.resources.files("t2tlite.programs.visualise").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
+    )
+
+
+def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
+    """The data of one kind of attention for the page's script."""
+    count = len(attention.layers(kind))
+    numbers = list(layers or range(1, count + 1))
+    chosen, shown_heads = select(attention, [kind], numbers, heads)
+    rows = [head - 1 for head in shown_heads]
+    first = default_layer(attention, kind)
+    packed = [np.round(layer.weights[rows] * SCALE).astype("<u2").tobytes() for layer in chosen]  # low byte first
+    texts = [base64.b64encode(weights).decode("ascii") for weights in packed]
+    return {
+        "name": kind,
+        "title": TITLES[kind],
+        "note": NOTES[kind],
+        "queries": list(map(printable, attention.queries(kind))),
+        "keys": list(map(printable, attention.keys(kind))),
+        "layerCount": count,
+        "openLayer": first if first in numbers else numbers[0],
+        "heads": shown_heads,
+        "layers": [{"number": n, "weights": text} for n, text in zip(numbers, texts, strict=True)],
+    }

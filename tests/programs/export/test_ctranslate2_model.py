@@ -1,0 +1,169 @@
+"""A CTranslate2 model computes what the Transformer that it was made of does, whatever that one's hparams are."""
+
+from __future__ import annotations
+
+import json
+
+import ctranslate2
+import ml_dtypes
+import numpy as np
+import pytest
+from tiny_task import sentences
+
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.layers.embedding import Positions
+from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.programs.export.ctranslate2_model import convert
+from t2tlite.programs.export.ctranslate2_spec import bfloat16_bits, position_table
+from t2tlite.programs.runs.ctranslate2_decoder import (
+    QUANTIZATIONS,
+    CTranslate2Decoder,
+    CTranslate2Engine,
+    vocabulary_tokens,
+)
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
+from t2tlite.vocabularies.subword_encoder import SubwordEncoder
+
+PRE_NORM = {"layer_preprocess_sequence": "n", "layer_postprocess_sequence": "da"}
+UNSHARED = {"shared_embedding_and_softmax_weights": False}
+MODELS = {
+    "the paper's": {},
+    "tensor2tensor's": {**PRE_NORM, "pos": "timing_halves", "use_target_space_embedding": True},
+    "learned positions": {"pos": "emb", "max_length": 20},
+    "no positions, a target space": {"pos": "none", "use_target_space_embedding": True},
+    "unshared": UNSHARED,
+    "two vocabularies": {**UNSHARED, **PRE_NORM, "pos": "emb", "max_length": 20, "use_target_space_embedding": True},
+    "a deep encoder": {"num_encoder_layers": 3, "num_decoder_layers": 1},
+    "a deep decoder": {**PRE_NORM, "num_encoder_layers": 1, "num_decoder_layers": 3},
+    "a large epsilon": {"norm_epsilon": 0.5},
+    "small keys": {"attention_key_channels": 8},
+    "small values": {"attention_value_channels": 8},
+    "large keys": {"attention_key_channels": 64},
+    "large values, small keys": {"attention_value_channels": 48, "attention_key_channels": 16},
+    "heads that do not divide the width": {"num_heads": 3, "attention_key_channels": 9, "attention_value_channels": 30},
+}
+
+
+@pytest.fixture(scope="module")
+def vocabularies(tmp_path_factory):
+    """Two SentencePiece vocabularies of different sizes."""
+    folder = tmp_path_factory.mktemp("vocabularies")
+    found = []
+    for name, size in (("one", 330), ("other", 310)):
+        path = folder / f"{name}.model"
+        train_sentencepiece([text for pair in sentences(200, 1) for text in pair], size, path)
+        found.append(SentencePieceEncoder(path))
+    return found
+
+
+def random_model(encoders, **changes) -> Transformer:
+    """A model with random weights, none at its initial value, so that attention is far from even."""
+    hparams = HParams(**{"hidden_size": 32, "filter_size": 48, "num_hidden_layers": 2, "num_heads": 2, **changes})
+    model = build_transformer(hparams, *(encoder.vocab_size for encoder in encoders))
+    draw = np.random.default_rng(3)
+    for variable in model.trainable_variables:
+        values = draw.normal(size=variable.shape) * (0.2 if len(variable.shape) == 2 else 0.1)
+        variable.assign(values.astype(np.float32) + variable.path.endswith("gamma"))
+    return model
+
+
+def weights(model):
+    return {variable.path: variable.numpy() for variable in model.trainable_variables}
+
+
+def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
+    convert(model.hparams, weights(model), encoders, folder, quantization)
+    return CTranslate2Engine(folder, encoders, model.max_positions, quantization)
+
+
+SOURCES = [[5, 9, 300, 17], [28, 12], []]
+TARGETS = [[6, 301, 2, 19, 44], [], [3, 0, 25]]  # a padding token in the middle embeds to zeros
+
+
+def log_probabilities(model) -> list[float]:
+    """Of the targets, by the model's logits."""
+    inputs, targets = (np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows]) for rows in (SOURCES, TARGETS))
+    logits = np.asarray(model(inputs, targets), np.float64)
+    log_sums = np.log(np.exp(logits - logits.max(2, keepdims=True)).sum(2)) + logits.max(2)
+    chosen = np.take_along_axis(logits, targets[:, :, None], axis=2)[:, :, 0] - log_sums
+    return [row[: len(target) + 1].sum() for row, target in zip(chosen, TARGETS, strict=True)]
+
+
+@pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
+def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
+    two = {"pos", "shared_embedding_and_softmax_weights"} <= set(changes)
+    encoders = vocabularies if two else [vocabularies[0]] * 2
+    model = random_model(encoders, **changes)
+    decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1, extra_length=3))
+    assert decoder.score(SOURCES, TARGETS) == pytest.approx(log_probabilities(model), abs=2e-4)
+    for source, [found] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
+        target = [*found.ids, 1][: len(source) + 4]  # greedy search chooses the most probable token at each position
+        chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[0]
+        assert chosen.tolist() == target
+
+
+@pytest.mark.parametrize("pos", ["timing", "timing_halves"])
+def test_positions_are_the_models(pos):
+    """CTranslate2's table is NumPy's, the model's that of its layer."""
+    expected = Positions(pos, 12)(np.zeros((1, LONGEST_BUCKET, 12), np.float32))[0]
+    np.testing.assert_allclose(position_table(HParams(hidden_size=12, num_heads=2, pos=pos)), expected, atol=2e-6)
+
+
+def test_bfloat16_is_rounded_half_to_even():
+    draw = np.random.default_rng(0)
+    halves = np.array([1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-8, 0.0, -0.0, 1e-30], np.float32)
+    values = np.concatenate([halves, draw.normal(size=1000).astype(np.float32)])
+    np.testing.assert_array_equal(bfloat16_bits(values), values.astype(ml_dtypes.bfloat16).view(np.uint16))
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_quantised_models_are_smaller_and_nearly_the_same(vocabularies, tmp_path, quantization):
+    """Read again in float32, which a CPU computes whatever the weights were stored in."""
+    encoders = [vocabularies[0]] * 2
+    model = random_model(encoders, hidden_size=64)
+    convert(model.hparams, weights(model), encoders, tmp_path, quantization)
+    translator = ctranslate2.Translator(str(tmp_path), compute_type="float32")
+    tokens = [vocabulary_tokens(encoder) for encoder in encoders]
+    found = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(SOURCES, TARGETS)
+    assert found == pytest.approx(log_probabilities(model), abs=2e-4 if quantization == "float32" else 0.5)
+    numbers = 2 * 330 * 64 + LONGEST_BUCKET * 64 + sum(array.size for array in weights(model).values())
+    size = (tmp_path / "model.bin").stat().st_size  # with int8, what is not a matrix stays as it is: positions, norms
+    assert 0.9 < size / (4 * numbers) < 1.1 if quantization == "float32" else size / (4 * numbers) < 0.8
+
+
+def test_the_folder_has_what_text_and_tokens_need(vocabularies, tmp_path):
+    """One vocabulary: CTranslate2 tells it by a file of its own. Two: each side has one."""
+    model = random_model([vocabularies[0]] * 2)
+    convert(model.hparams, weights(model), [vocabularies[0]] * 2, tmp_path, "float32")
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"model.bin", "config.json", "shared_vocabulary.json", "one.model"}
+    assert (tmp_path / "one.model").read_bytes() == vocabularies[0].path.read_bytes()
+    tokens = json.loads((tmp_path / "shared_vocabulary.json").read_text())
+    assert tokens == vocabularies[0].pieces(range(330))
+
+    (tmp_path / "two").mkdir()
+    model = random_model(vocabularies, **UNSHARED)
+    convert(model.hparams, weights(model), vocabularies, tmp_path / "two", "float32")
+    names = {path.name for path in (tmp_path / "two").iterdir()}
+    vocabulary_files = {"source_vocabulary.json", "target_vocabulary.json", "one.model", "other.model"}
+    assert names == {"model.bin", "config.json", *vocabulary_files}
+
+
+def test_a_missing_weight_is_named(vocabularies, tmp_path):
+    with pytest.raises(KeyError, match="embedding/weight"):
+        convert(HParams(), {}, vocabularies, tmp_path, "float32")
+
+
+def test_subwords_of_tensor2tensor(tmp_path, fixtures):
+    """A vocabulary without an unknown token, and with pieces that are no words of CTranslate2's."""
+    path = next((fixtures / "tensor2tensor").glob("*.subwords"), None) or next(fixtures.rglob("*.subwords"))
+    encoders = [SubwordEncoder(path)] * 2
+    model = random_model(encoders, hidden_size=8, filter_size=8, num_hidden_layers=1)
+    decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1))
+    last = encoders[0].vocab_size - 1
+    inputs, targets = np.array([[3, last, 2, 1, 0]]), np.array([[last, 4, 1]])
+    logits = np.asarray(model(inputs, targets), np.float64)[0]
+    log_sums = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1)
+    expected = sum(logits[t, i] - log_sums[t] for t, i in enumerate(targets[0]))
+    assert decoder.score([[3, last, 2]], [[last, 4]]) == pytest.approx([expected], abs=2e-4)

@@ -1,0 +1,303 @@
+"""Reports of runs: whole, incomplete, damaged, of translation and of parsing, with and without matplotlib."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from chromium import dump_dom
+from tiny_run import tensors
+
+from t2tlite.bin import t2t_report
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
+
+SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
+
+
+def record_decodes(run, outputs, split="test", step=120, scores=None, **options):
+    """Writes the files of t2t-decoder --split."""
+    record = {
+        "split": split,
+        "step": step,
+        "checkpoint": f"/elsewhere/run/averaged/model.ckpt-{step}",
+        "sentences": len(outputs),
+        "scores": {"BLEU": 38.29} if scores is None else scores,
+        "signature": SIGNATURE,
+        "decode_hparams": {"beam_size": 4, "alpha": 0.6, **options},
+        "seconds": 12.34,
+    }
+    (run / "decodes").mkdir(exist_ok=True)
+    (run / "decodes" / f"{split}.{step}.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "decodes" / f"{split}.{step}.txt").write_text("".join(f"{o}\n" for o in outputs), encoding="utf-8")
+
+
+def report(made, run, *more):
+    """The report's HTML, and its Markdown with the padding of tables removed."""
+    assert t2t_report.main([f"--output_dir={run}", f"--t2t_usr_dir={made.package}", *more]) == 0
+    text = (run / "report.md").read_text(encoding="utf-8")
+    text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
+    unpadded = [re.sub("  +", " ", line) if line.startswith("|") else line for line in text.splitlines()]
+    return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
+
+
+# a whole run
+
+
+def test_what_a_report_holds(made, copy, capsys):
+    store = run_dataset(RunFolder(made.run)).store("test")
+    outputs = ["katze <b>rot</b> | *hund*", *store.target_text()[1:]]
+    record_decodes(copy, outputs)
+    hparams = json.loads((copy / "hparams.json").read_text())
+    (copy / "hparams.json").write_text(json.dumps({**hparams, "label_smoothing": 0.25}))
+
+    page, text = report(made, copy)
+
+    assert capsys.readouterr().out == f"{copy}/report.html\n{copy}/report.md\n"
+    assert "<h1>twenty_words, twenty_words_tiny</h1>" in page
+    assert "What is missing" not in page
+    parameters = sum(array.size for name, array in tensors(copy / "model.ckpt-120").items() if name[:6] == "model/")
+    manifest = json.loads((copy / "manifest.json").read_text())
+    for expected in (
+        "| problem | twenty_words (en to de) |",
+        "| trained | 120 steps |",
+        f"| parameters | {parameters:,} |",
+        "| training pairs | 1,500 |",
+        "| score on test | BLEU 38.29 (averaged/model.ckpt-120) |",
+        "| test | 120 | `averaged/model.ckpt-120` | 40 | 38.29 |\n",
+        "| test | 120 | `averaged/model.ckpt-120` | beam_size 4, alpha 0.6 | 12.3 s | `"
+        + SIGNATURE.replace("|", "\\|")
+        + "` |",
+        f"| 1 | {store.source_text()[0]} | katze &lt;b>rot&lt;/b> \\| \\*hund\\* | {store.target_text()[0]} |",
+        "| field | twenty_words_tiny | this run |\n|:-|-:|-:|\n| `label_smoothing` | 0.1 | 0.25 |\n\n",
+        f"| vocabulary | `vocab.model` | {manifest['vocabulary']['bytes']:,} | `{manifest['vocabulary']['sha256']}` |",
+        "The vocabulary has 500 pieces.",
+        f"| TensorFlow | {tf.__version__} |",
+        f"| NumPy | {np.__version__} |",
+        "t2t-trainer \\\n",
+        "    --hparams_set=twenty_words_tiny \\\n",
+        "| `best/model.ckpt-",
+    ):
+        assert expected in text
+    for expected in ("katze &lt;b&gt;rot&lt;/b&gt; | *hund*", SIGNATURE, manifest["vocabulary"]["sha256"]):
+        assert expected in page
+    assert len(re.findall(r'<svg class="chart"', page)) == 5
+    told = re.findall(r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)", made.stderr)
+    rows = [row.split(" | ") for row in text.splitlines() if re.match(r"\| (40|80|120) \| [\d.]+ \| [\d.]+ \|", row)]
+    assert [float(row[2]) for row in rows] == pytest.approx([float(loss) for _, loss, _, _ in told], rel=1e-3)
+    assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
+        [float(p) for _, _, p, _ in told], rel=1e-3
+    )
+
+
+def write_events(run, metrics):
+    """Puts {tag: {step: value}} in the place of the run's events."""
+    for path in run.glob("events.*"):
+        path.unlink()
+    with tf.summary.create_file_writer(str(run)).as_default():
+        for tag, values in metrics.items():
+            for step, value in values.items():
+                tf.summary.scalar(tag, value, step=step)
+
+
+def test_a_single_evaluation_is_a_table(made, copy):
+    once = {"dev/loss": {3: 2.5}, "dev/perplexity": {3: 12.18}, "dev/bleu": {3: 30.25}, "dev/chrf2": {3: 55.5}}
+    write_events(copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
+    page, text = report(made, copy)
+    assert (
+        "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5 |\n| perplexity | 12.18 |\n"
+        "| BLEU | 30.25 |\n| chrF2 | 55.5 |\n"
+    ) in text
+    assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == ["Loss: training over steps"]
+
+
+def test_evaluations_are_curves(made, copy):
+    write_events(copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}})
+    page, text = report(made, copy)
+    assert "The only evaluation" not in text
+    charts = re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page)
+    assert charts == ["Loss: dev over steps", "chrF2 on dev: dev over steps"]
+
+
+def test_nothing_but_single_values(made, copy):
+    write_events(copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
+    page, text = report(made, copy)
+    assert "| loss | 2.5 |" in text
+    assert '<div class="drawings">' not in page
+
+
+def test_options_of_decoding_that_are_the_default_are_left_out(made, copy):
+    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=0, t2t_rules=False)
+    assert "| beam_size 4, alpha 0.6, extra_length 50 | 12.3 s |" in report(made, copy)[1]
+    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=64, t2t_rules=True)
+    assert "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64, t2t_rules True | 12.3" in report(made, copy)[1]
+
+
+def test_page_needs_nothing_else(made, copy):
+    page, _ = report(made, copy)
+    assert set(re.findall(r"https?://[^\"' )]*", page)) == {"http://www.w3.org/2000/svg"}
+    assert set(re.findall(r"href=\"(.)", page)) == {"#"}
+    assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
+
+
+@pytest.mark.slow
+def test_page_opens_in_a_browser(made, copy, tmp_path):
+    report(made, copy)
+    shown = dump_dom(copy / "report.html", tmp_path / "profile")
+    for title in ("Summary", "Scores", "Curves", "Checkpoints", "Hyperparameters", "Data", "Software and command"):
+        assert f"<h2>{title}</h2>" in shown
+    assert shown.count("</svg>") == 5
+
+
+def test_newest_decoding_gives_the_samples_and_all_are_listed(made, copy):
+    record_decodes(copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
+    record_decodes(copy, ["0 ||| a ||| b ||| -0.5", "0 ||| c ||| -0.7", "1 ||| d ||| -0.1"], return_beams=2)
+    path = copy / "decodes" / "test.120.json"
+    path.write_text(path.read_text().replace('"sentences": 3', '"sentences": 2'))
+    records, complaints = RunFolder(copy).decode_records()
+    assert complaints == []
+    assert [record.split for record in records] == ["test", "dev"]
+    assert RunFolder(copy).outputs(records[0]) == ["a ||| b", "d"]
+    _, text = report(made, copy)
+    assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 | |" in text
+    assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
+    assert "| 1 | a \\|\\|\\| b |" in text  # without source and reference, which are of 40 sentences
+    assert "test has 40 pairs now, and had 2." in text
+
+
+def test_each_score_has_its_signature(made, copy):
+    record_decodes(copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
+    path = copy / "decodes" / "test.120.json"
+    signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "signatures": signatures}))
+    page, text = report(made, copy)
+    assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
+    assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
+
+
+# what is missing or damaged
+
+
+def test_no_run(made, tmp_path, capsys):
+    assert t2t_report.main([f"--output_dir={tmp_path}"]) == 1
+    assert f"must be the folder of a run that t2t-trainer made. Received: {tmp_path}" in capsys.readouterr().err
+    assert t2t_report.main([f"--output_dir={made.run / 'best'}"]) == 1
+    assert f"{made.run} is one" in capsys.readouterr().err
+    assert t2t_report.main([]) == 1
+    assert "--output_dir must be given" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_decodes_the_command_is_told(made, copy):
+    _, text = report(made, copy)
+    assert (
+        f"No split has been decoded yet. This does it, and the next report shows it: `t2t-decoder --output_dir={copy}"
+        in text
+    )
+
+
+def test_almost_everything_is_missing(made, tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "hparams.json").write_text("{}")
+    page, text = report(made, run)
+    for expected in (
+        "<h1>unknown problem, hparam set not recorded</h1>",
+        "flags.txt names no hparam set, so hyperparameters are compared with the defaults.",
+        "samples lack sources and references. A run needs its manifest.json.",
+        "has none: was it copied whole?",
+        "The run has no checkpoint: it was stopped before the first one was saved.",
+        "The run has no TensorBoard events to draw.",
+        "The versions that trained the run are not recorded.",
+        "As in the defaults, the paper's base model.",
+    ):
+        assert html.escape(expected) in page or expected in page, expected
+    assert "## What is missing here" in text
+
+
+def test_damaged_files(made, copy):
+    record_decodes(copy, ["eins"])
+    (copy / "decodes" / "dev.1.json").write_text('{"split": "dev"}')
+    for name, content in {
+        "hparams.json": "{",
+        "manifest.json": "[]",
+        "environment.json": '{"keras": 1}',
+        "cost.json": "nothing",
+        "best/best.json": '{"step": "five"}',
+        "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
+    }.items():
+        (copy / name).write_text(content)
+    (copy / "model.ckpt-120.index").write_bytes(b"nothing")
+    page, text = report(made, copy)
+    shown = html.unescape(page)
+    for expected in (
+        "decodes/dev.1.json is damaged: Object missing required field `step`",
+        "hparams.json is damaged: The hparams must be a JSON object.",
+        "manifest.json is damaged: Expected `object`, got `array`",
+        "environment.json is damaged: ",
+        "cost.json is damaged: ",
+        "best/best.json is damaged: ",
+        "The hparam set of_mine is not known here, so hyperparameters are compared with the defaults.",
+        "Parameters cannot be counted. ",
+        "The versions that trained the run are not recorded.",
+    ):
+        assert expected in shown, expected
+    for absent in ("| parameters |", "| training cost |", "\n| best on dev |", "## Data", "## Samples"):
+        assert absent not in text
+    assert "| test | 120 |" in text
+
+
+def test_outputs_that_are_not_there(made, copy):
+    record_decodes(copy, ["eins"] * 40)
+    (copy / "decodes" / "test.120.txt").write_text("eins\n")
+    _, text = report(made, copy)
+    assert "The outputs of test.120 cannot be shown. " in text
+    assert "must have the 40 outputs of test.120.json. Received: 1." in text
+    (copy / "decodes" / "test.120.txt").unlink()
+    _, text = report(made, copy)
+    assert "The outputs of test.120 cannot be shown. " in text
+    assert "## Samples" not in text
+
+
+def test_without_matplotlib_the_values_take_the_place_of_the_curves(made, copy, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    page, text = report(made, copy)
+    sentence = "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'` and write the report again."
+    assert sentence in text
+    assert "<svg" not in page
+    curves = text[text.index("## Curves") : text.index("## Checkpoints")]
+    assert re.search(r"\n\n\| step \| train/loss \| dev/loss \| .*\n.*\n(\| [\d,]+ \| .*\n){3}", curves)
+    assert "<details>" not in curves
+
+
+def test_data_that_has_moved(made, copy, tmp_path):
+    record_decodes(copy, ["eins"] * 40)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+    _, text = report(made, copy)
+    assert "Or give --data\\_dir, where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
+    assert "| sentence | output |" in text
+    _, text = report(made, copy, f"--data_dir={made.data}")
+    assert "| sentence | source | output | reference |" in text
+
+
+# parsing
+
+
+def test_report_of_a_parsing_run(made, copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps({**manifest, "task": "parsing"}))
+    record_decodes(copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
+    page, text = report(made, copy)
+    assert page.count('<svg class="tree"') == 3
+    assert "<h2>Samples</h2>" in page
+    assert "| split | step | checkpoint | sentences | F1 | unscored sentences |" in text
+    assert "| 3 | 91.30 | 0 |\n" in text
+    assert "predicted: (TOP (NP (NN Rain)))" in text

@@ -1,0 +1,99 @@
+"""Drawings of trees: what stands where, in numbers and in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+from chromium import dump_dom
+
+from t2tlite.programs.report.tree_drawing import tree_svg
+from t2tlite.trees.tree import Tree, parse_tree
+
+SVG = "{http://www.w3.org/2000/svg}"
+FOX = "(TOP (S (NP (DT The) (JJ quick) (NN fox)) (VP (VBD jumped) (PP (IN over) (NP (DT the) (NN dog)))) (. .)))"
+# Wide labels over narrow words, and the other way round.
+UNEVEN = (
+    "(TOP (WHADVPWHADVPWHADVP (X i) (Y (Z internationalisation)) (X i)) (WWWWWWWWWW (. .)) (S (W (NN 漢字漢字漢字))))"
+)
+
+
+def texts(svg: str) -> list[tuple[str, float, float]]:
+    """(text, x, y) of every label and word, in the order of the drawing."""
+    return [
+        (element.text or "", float(element.attrib["x"]), float(element.attrib["y"]))
+        for element in ElementTree.fromstring(svg).iter(f"{SVG}text")
+    ]
+
+
+def large_tree(words: int) -> Tree:
+    """A sentence of noun phrases, each of two words, in prepositional phrases that hang one from another."""
+    phrases = [parse_tree(f"(NP (DT the) (NN word{i}))") for i in range(words // 2)]
+    tree = phrases.pop()
+    while phrases:
+        tree = Tree("NP", (phrases.pop(), Tree("PP", (tree,))))
+    return Tree("TOP", (tree,))
+
+
+def test_words_stand_in_one_line_and_labels_above_their_middle():
+    placed = texts(tree_svg(parse_tree(FOX)))
+    assert [text for text, _, _ in placed][:3] == ["TOP", "S", "NP"]
+    at = {text: (x, y) for text, x, y in placed}
+    words = ["The", "quick", "fox", "jumped", "over", "the", "dog"]
+    assert [at[word][0] for word in words] == sorted(at[word][0] for word in words)
+    assert len({at[word][1] for word in words}) == 1
+    assert at["fox"][1] == max(y for _, _, y in placed)
+    assert at["VP"][0] == pytest.approx((at["VBD"][0] + at["PP"][0]) / 2, abs=0.11)
+    assert at["TOP"][1] < at["S"][1] < at["VP"][1] < at["PP"][1] < at["IN"][1] < at["over"][1]
+    assert at["VBD"][0] == pytest.approx(at["jumped"][0], abs=0.11)
+
+
+def test_one_word():
+    svg = tree_svg(parse_tree("(TOP (INTJ (UH Yes)))"))
+    assert [text for text, _, _ in texts(svg)] == ["TOP", "INTJ", "UH", "Yes"]
+    assert len({x for _, x, _ in texts(svg)}) == 1
+    assert svg.count("<path") == 3
+
+
+def test_text_is_escaped():
+    svg = tree_svg(Tree("TOP", (Tree("A&B", ("<script>alert('x')</script>",)),)))
+    assert "<script>" not in svg
+    assert [text for text, _, _ in texts(svg)] == ["TOP", "A&B", "<script>alert('x')</script>"]
+
+
+def test_a_bracket_without_label_or_children():
+    assert [text for text, _, _ in texts(tree_svg(Tree("", (Tree("S", ()),))))] == ["", "S"]
+
+
+def test_five_hundred_levels():
+    tree: Tree = Tree("NN", ("end",))
+    for i in range(500):
+        tree = Tree("NP", (Tree("DT", ("the",)), tree) if i % 100 == 0 else (tree,))
+    placed = texts(tree_svg(tree))
+    assert len(placed) == 500 + 2 + 5 * 2
+    assert len({y for _, _, y in placed}) == 502
+
+
+@pytest.mark.parametrize(
+    "tree", [parse_tree(FOX), parse_tree(UNEVEN), large_tree(80)], ids=["fox", "uneven", "80 words"]
+)
+def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
+    script = (
+        "const boxes = [...document.querySelectorAll('text')].map(t => { const b = t.getBoundingClientRect();"
+        "return [t.textContent, b.left, b.right, b.top, b.bottom]});"
+        "const s = document.querySelector('svg').getBoundingClientRect();"
+        "document.querySelector('pre').textContent = JSON.stringify([[s.left, s.right, s.top, s.bottom], boxes])"
+    )
+    page = tmp_path / "tree.html"
+    page.write_text(f'<meta charset="utf-8">{tree_svg(tree)}<pre></pre><script>{script}</script>', encoding="utf-8")
+    found = re.search(r"<pre>(.*?)</pre>", dump_dom(page, tmp_path / "profile"), re.DOTALL)
+    (left, right, top, bottom), boxes = json.loads(found[1])
+    assert len(boxes) >= 14
+    for i, (text, x1, x2, y1, y2) in enumerate(boxes):
+        assert left <= x1 < x2 <= right, text
+        assert top <= y1 < y2 <= bottom, text
+        for other, other_x1, other_x2, other_y1, other_y2 in boxes[:i]:
+            apart = x2 < other_x1 or other_x2 < x1 or y2 < other_y1 or other_y2 < y1
+            assert apart, f"{text} and {other}"

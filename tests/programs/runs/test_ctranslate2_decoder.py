@@ -1,0 +1,166 @@
+"""What is made of CTranslate2's hypotheses: our scores, our length limits, our order."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.programs.runs import ctranslate2_decoder
+from t2tlite.programs.runs.ctranslate2_decoder import (
+    CTranslate2Decoder,
+    check_computable,
+    check_expressible,
+    check_options,
+    import_ctranslate2,
+    vocabulary_tokens,
+)
+
+TOKENS = ["<pad>", "</s>", "a", "b", "c"]
+
+
+class Search:
+    """Stands in for ctranslate2.Translator: gives each source the next of the results, and records what was asked."""
+
+    def __init__(self, *results: list[tuple[str, float]]) -> None:
+        self.results, self.asked = list(results), []
+
+    def translate_batch(self, sources, **options):
+        self.asked.append((sources, options["max_decoding_length"]))
+        found = [self.results.pop(0) for _ in sources]
+        return [SimpleNamespace(hypotheses=[t.split() for t, _ in one], scores=[s for _, s in one]) for one in found]
+
+
+def decoder(search, **options) -> CTranslate2Decoder:
+    return CTranslate2Decoder(search, (TOKENS, TOKENS), None, DecodeHParams(**options))
+
+
+def test_hypotheses_are_ranked_by_our_length_penalty_of_their_log_probability():
+    """CTranslate2 divides a log-probability by length ** alpha, we by ((5 + length) / 6) ** alpha, EOS counted."""
+    search = Search([("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)])
+    [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode([[2, 3]])
+    assert (first.ids, second.ids) == ([2], [2, 3, 4, 2, 3, 4, 2, 3])
+    assert (first.log_prob, second.log_prob) == (pytest.approx(-2.0), pytest.approx(-3.0))
+    assert first.score == pytest.approx(-2.0 / (7 / 6) ** 0.5)  # -1.85
+    assert second.score == pytest.approx(-3.0 / (14 / 6) ** 0.5)  # -1.96
+
+
+def test_no_more_hypotheses_than_asked_for_are_returned():
+    search = Search([("a </s>", -1.0), ("b </s>", -2.0)])
+    assert [[one.ids for one in found] for found in decoder(search, beam_size=2, alpha=0.0).decode([[2]])] == [[[2]]]
+
+
+def test_unfinished_hypotheses_count_only_where_none_is_finished():
+    results = [("a b c", -0.1), ("a </s>", -5.0)], [("a b c", -0.1), ("b c a", -0.2)]
+    finished, unfinished = decoder(Search(*results), beam_size=2, return_beams=2, extra_length=2).decode([[2], [3]])
+    assert [one.ids for one in finished] == [[2]]
+    assert [one.ids for one in unfinished] == [[2, 3, 4], [3, 4, 2]]
+
+
+def test_tensor2tensors_rules_leave_unfinished_hypotheses_and_greedy_search_without_penalty():
+    options = {"alpha": 1.0, "t2t_rules": True, "extra_length": 1}
+    [[unfinished]] = decoder(Search([("a b c", -3.0 / 3)]), beam_size=2, **options).decode([[2]])
+    [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode([[2]])
+    assert (unfinished.score, greedy.score) == (pytest.approx(-3.0), pytest.approx(-3.0))
+
+
+def test_greedy_search_has_our_penalty():
+    [[found]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode([[2]])
+    assert (found.score, found.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
+
+
+def test_what_exceeds_its_own_length_limit_is_decoded_again():
+    """A batch has one limit in CTranslate2; ours is each source's length + extra_length + 1."""
+    search = Search([("a b a b a </s>", -1.0)], [("c c c c c c", -1.0)], [("b </s>", -1.0)], [("c c c c", -0.5)])
+    found = decoder(search, beam_size=1, extra_length=2).decode([[2, 3, 4], [4], [3]])
+    assert search.asked == [([["a", "b", "c"], ["c"], ["b"]], 6), ([["c"]], 4)]
+    assert [one[0].ids for one in found] == [[2, 3, 2, 3, 2], [4, 4, 4, 4], [3]]
+
+
+def test_a_limit_that_a_batch_shares_is_kept():
+    search = Search([("a </s>", -1.0)], [("c c c c c c", -1.0)])
+    decoder(search, beam_size=1, extra_length=2, t2t_rules=True).decode([[2, 3, 4], [4]], batches=[[0, 1]])
+    assert search.asked == [([["a", "b", "c"], ["c"]], 6)]
+
+
+def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_error():
+    class Small(Search):
+        def translate_batch(self, sources, **options):
+            if sum(map(len, sources)) > 3:
+                raise RuntimeError("CUDA failed with error out of memory")
+            return super().translate_batch(sources, **options)
+
+    search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
+    found = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
+    assert [one[0].ids for one in found] == [[2], [3]]
+    with pytest.raises(ValueError, match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split"):
+        decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
+
+
+def test_another_failure_is_an_error_with_its_reason():
+    class Broken(Search):
+        def translate_batch(self, sources, **options):
+            raise RuntimeError("cuBLAS failed")
+
+    with pytest.raises(ValueError, match=r"CTranslate2 cannot decode a batch: cuBLAS failed\."):
+        decoder(Broken()).decode([[2]])
+
+
+def test_every_id_has_a_token_of_its_own():
+    """tensor2tensor's vocabularies may hold equal lines, of which the later is used, and empty ones."""
+    pieces = ["<pad>_", "<EOS>_", "a_", "", "b", "a_", "</s>"]
+    encoder = SimpleNamespace(vocab_size=7, pieces=lambda ids: [pieces[i] for i in ids])
+    assert vocabulary_tokens(encoder) == ["<pad>", "</s>", "<id 2>", "<id 3>", "b", "a_", "<id 6>"]
+
+
+def test_a_missing_package_is_an_error_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)
+    with pytest.raises(
+        ValueError, match=r"CTranslate2 must be installed\. Received: .* pip install 't2tlite\[ctranslate2\]'\."
+    ):
+        import_ctranslate2()
+
+
+def test_quantizations(monkeypatch):
+    with pytest.raises(ValueError, match=r"quantization must be one of float32, .*int8_bfloat16\. Received: 'int4'"):
+        check_computable("int4")
+    known = SimpleNamespace(get_cuda_device_count=lambda: 0, get_supported_compute_types=lambda device: {"int8"})
+    monkeypatch.setattr(ctranslate2_decoder, "import_ctranslate2", lambda: known)
+    check_computable("int8")
+    with pytest.raises(ValueError, match=r"that this machine's cpu computes in: int8\. Received: 'float16'"):
+        check_computable("float16")
+
+
+def test_restricted_self_attention_is_refused_by_name():
+    check_expressible(HParams())
+    with pytest.raises(
+        ValueError, match=r"needs self_attention_radius=0\. Received: .*self_attention_radius=8\. Decode"
+    ):
+        check_expressible(HParams(self_attention_radius=8))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"min_length": 3},
+            r"decodes only with min_length=0\. Received: min_length=3\.",
+        ),
+        (
+            {"no_repeat_ngram_size": 2},
+            r"only with no_repeat_ngram_size=0\. Received: no_repeat_ngram_size=2\.",
+        ),
+        ({"sampling_method": "random"}, r"only with sampling_method=argmax\. Received: sampling_method=random\."),
+    ],
+)
+def test_options_that_are_not_kept_are_refused_by_name(options, message):
+    check_options(DecodeHParams())
+    with pytest.raises(ValueError, match=message):
+        check_options(DecodeHParams(**options))
+
+
+def test_prefixes_are_refused():
+    with pytest.raises(ValueError, match=r"decodes without prefixes\. Received: a prefix .* the engine tensorflow\."):
+        decoder(Search()).decode([[2], [3]], prefixes=[[], [4]])

@@ -1,0 +1,156 @@
+"""A run decodes with CTranslate2 as with TensorFlow; its model is converted once, and again when it is another."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import t2tlite
+from t2tlite.config import HParams
+from t2tlite.data.dataset import open_dataset
+from t2tlite.programs.runs.ctranslate2_run import load_converted
+from t2tlite.run_folder import RunFolder
+
+
+@pytest.fixture(scope="module")
+def sources(made):
+    return open_dataset(made.data, "twenty_words").store("dev").source_text()
+
+
+@pytest.fixture(scope="module")
+def converted(made, tmp_path_factory):
+    """The run, loaded with CTranslate2 from a copy."""
+    run = tmp_path_factory.mktemp("converted") / "run"
+    shutil.copytree(made.run, run, ignore=shutil.ignore_patterns("decodes"))
+    return load_converted(run)
+
+
+def contents(run):
+    return {path.name: path.stat().st_mtime_ns for path in (run / "ctranslate2" / "float32").iterdir()}
+
+
+@pytest.mark.parametrize(
+    "options", [{"beam_size": 1}, {"beam_size": 4, "return_beams": 2}, {"t2t_rules": True}], ids=str
+)
+def test_outputs_are_those_of_tensorflow(made, load, converted, sources, options):
+    model = load(made.run, None)
+    options = model.options(**options)
+    ours, theirs = ([one[0] for one in each.decode(["", *sources], options)] for each in (model, converted))
+    assert [one.text for one in theirs] == [one.text for one in ours]
+    for name in ("score", "log_prob"):
+        values = [[getattr(one, name) for one in each] for each in (theirs, ours)]
+        np.testing.assert_allclose(*values, atol=1e-4)
+
+
+def test_log_probabilities_are_those_of_tensorflow(made, load, converted, sources):
+    targets = [*reversed(sources[1:]), ""]
+    ours, theirs = (each.score(sources, targets) for each in (load(made.run, None), converted))
+    np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-4)
+
+
+def test_an_n_best_list_is_sorted_by_score(converted, sources):
+    for n_best in converted.decode(sources, converted.options(beam_size=4, return_beams=4)):
+        scores = [one.score for one in n_best]
+        assert scores == sorted(scores, reverse=True)
+        assert len({one.text for one in n_best}) == len(scores) == 4
+
+
+def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(made, load, converted):
+    assert converted.model.count_params() == load(made.run, None).model.count_params()
+    ours, theirs = (
+        each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(made.run, None), converted)
+    )
+    np.testing.assert_allclose(theirs.cross, ours.cross, atol=1e-5)
+
+
+def test_a_model_is_converted_once_for_each_checkpoint(copy, load, sources):
+    said: list[str] = []
+    load_converted(copy, report=said.append)
+    before = contents(copy)
+    load_converted(copy, report=said.append)
+    assert contents(copy) == before
+    assert len(said) == 1
+    assert f"Converting {copy}/model.ckpt-120 for CTranslate2 (float32), once" in said[0]
+    assert f"{copy}/ctranslate2/float32" in said[0]
+
+    older = load_converted(copy, "40", report=said.append)
+    assert len(said) == 2
+    assert set(contents(copy)) == set(before)
+    assert older.translate(sources, beam_size=1) == load(copy, copy / "model.ckpt-40").translate(sources, beam_size=1)
+
+
+def test_what_a_killed_process_left_is_replaced(copy, sources):
+    expected = load_converted(copy).translate(sources)
+    folder = copy / "ctranslate2"
+    (folder / ".float32.converting").mkdir()
+    (folder / ".float32.converting" / "model.bin").write_text("half")
+    (folder / "float32" / "t2tlite.json").write_text("{")
+    (folder / "float32" / "model.bin").write_text("half")
+    assert load_converted(copy).translate(sources) == expected
+    assert [path.name for path in folder.iterdir()] == ["float32"]
+
+
+def test_a_damaged_model_says_what_to_do(copy):
+    load_converted(copy)
+    (copy / "ctranslate2" / "float32" / "model.bin").write_text("half")
+    with pytest.raises(
+        ValueError, match=r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
+    ):
+        load_converted(copy)
+
+
+def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(copy):
+    data = copy / "model.ckpt-120.data-00000-of-00001"
+    data.write_bytes(data.read_bytes()[:1000])
+    with pytest.raises(ValueError, match=r"Checkpoint .*model\.ckpt-120 cannot be restored: "):
+        load_converted(copy)
+    assert not (copy / "ctranslate2").exists()
+
+
+def test_a_checkpoint_of_another_model_is_an_error(copy):
+    hparams = RunFolder(copy).hparams()
+    (copy / "hparams.json").write_text(HParams.of({**vars(hparams), "filter_size": 65}).to_json())
+    with pytest.raises(ValueError, match=r"it has [\d,]+ weights, and hparams and vocabularies describe [\d,]+"):
+        load_converted(copy)
+
+
+def test_a_run_that_cannot_be_written_is_an_error(copy):
+    (copy / "ctranslate2").write_text("a file")
+    with pytest.raises(
+        OSError, match=r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
+    ):
+        load_converted(copy)
+
+
+def test_tensorflow_is_not_imported_where_the_model_is_converted(copy):
+    load_converted(copy)
+    program = (
+        "import sys, t2tlite\n"
+        f"model = t2tlite.load({str(copy)!r}, engine='ctranslate2')\n"
+        "print(model.translate(['red cat sees dog']))\n"
+        "print(sorted({'tensorflow', 'keras'} & set(sys.modules)))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
+    assert done.stdout.splitlines() == [str(load_converted(copy).translate(["red cat sees dog"])), "[]"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": "torch"}, r"engine must be one of tensorflow, ctranslate2\. Received: 'torch'"),
+        ({"quantization": "int8"}, r"quantization goes with engine=ctranslate2; .* Received: quantization=int8 with"),
+        (
+            {"engine": "ctranslate2", "quantization": "int4"},
+            r"quantization must be one of float32, .* Received: 'int4'",
+        ),
+    ],
+)
+def test_mistakes(made, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        t2tlite.load(made.run, **arguments)

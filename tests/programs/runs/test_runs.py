@@ -1,0 +1,193 @@
+"""A run as Python sees it: t2tlite.load, translate and score, and runs that are incomplete or damaged."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import t2tlite
+from t2tlite.config import DecodeHParams
+from t2tlite.programs.runs.load import load
+
+SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often"]
+TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heute vogel beisst", "hund oft hund hoert"]
+
+
+@pytest.fixture(scope="module")
+def model(made, load):
+    return load(made.run, None)
+
+
+def test_import_is_light():
+    code = "import sys, t2tlite; print(sorted({'tensorflow', 'keras', 'numpy'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# translate
+
+
+def test_translates_in_order_and_keeps_blanks(model):
+    assert model.translate(SENTENCES) == TRANSLATIONS
+    assert model.translate([" \t"]) == [""]
+    assert model.translate([]) == []
+
+
+def test_one_string_gives_one_result(model):
+    assert model.translate(SENTENCES[0]) == TRANSLATIONS[0]
+    assert model.translate("") == ""
+    assert model.translate(iter(SENTENCES)) == TRANSLATIONS
+    assert model.n_best(SENTENCES[0], 2) == model.n_best(SENTENCES[:1], 2)[0]
+    assert model.score(SENTENCES[0], TRANSLATIONS[0]) == model.score(SENTENCES[:1], TRANSLATIONS[:1])[0]
+
+
+def test_n_best(model):
+    found = model.n_best(SENTENCES, 3)
+    assert [[one.text for one in hypotheses][:1] for hypotheses in found] == [[text] for text in TRANSLATIONS]
+    assert [len(hypotheses) for hypotheses in found] == [3, 1, 3, 3, 3]  # a blank sentence has one
+    assert found == model.decode(SENTENCES, model.options(return_beams=3))
+    assert len(model.n_best(SENTENCES[0])) == 4  # the beam size
+    assert len(model.n_best(SENTENCES[0], beam_size=2)) == 2
+    with pytest.raises(ValueError, match=r"return_beams must be at most beam_size\. Received: return_beams=5, beam_si"):
+        model.n_best(SENTENCES[0], 5)
+
+
+def test_in_short(made, model, copy):
+    metrics = {m["step"]: m["metrics"] for m in json.loads((made.run / "evaluations.json").read_text())["evaluations"]}
+    shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
+    assert repr(model).startswith("<Translator: " + shown.format(model.model.count_params(), metrics[120]["loss"]))
+    assert repr(model).endswith(f"), run {made.run}>")
+    (copy / "evaluations.json").write_text("{")
+    (copy / "flags.txt").unlink()
+    parameters = model.model.count_params()
+    short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {copy}>"
+    assert repr(load(copy, f"{copy}/model.ckpt-80")) == short
+
+
+def test_greedy(model):
+    assert model.translate(SENTENCES, beam_size=1) == TRANSLATIONS
+
+
+def test_translations_do_not_depend_on_the_batch(model):
+    wide = model.decode(SENTENCES, model.options(return_beams=2))
+    counts: list[int] = []
+    narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1), counts.append)[::-1]
+    assert [[t.text for t in best] for best in narrow] == [[t.text for t in best] for best in wide]
+    for one, two in zip(narrow, wide, strict=True):
+        np.testing.assert_allclose([t.score for t in one], [t.score for t in two], atol=1e-5)
+    assert counts == [1, 1, 1, 1]  # every sentence but the blank one
+
+
+def test_options_are_the_problems_unless_changed(model):
+    assert model.options() == DecodeHParams(beam_size=4, alpha=0.6, extra_length=50)
+    assert model.options(alpha=1.0, beam_size=8) == DecodeHParams(beam_size=8, alpha=1.0, extra_length=50)
+
+
+def test_extra_length_limits_a_translation(model):
+    source = "black horse bites bird today"
+    limited = model.decode([source], model.options(extra_length=0, beam_size=1))[0][0]
+    tokens = len(model.source_encoder.encode(source))
+    assert len(model.source_encoder.encode(limited.text)) <= tokens
+
+
+@pytest.mark.parametrize(
+    ("sentences", "options", "message"),
+    [
+        ([b"red cat"], {}, r"Each sentence must be a string\. Received: b'red cat'\."),
+        ([None], {}, r"Each sentence must be a string\. Received: None\."),
+        (["cat"], {"beamsize": 3}, r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
+        (["cat"], {"beam_size": 0}, r"beam_size must be at least 1"),
+        (["cat"], {"beam_size": "8"}, r"beam_size must be of type int\. Received: '8'\."),
+        (["cat", "cat " * 2100], {}, r"at most 2,048 tokens\. Received: line 2 with 2,1\d\d tokens, beginning 'cat ca"),
+        (["\udc80"], {}, r"Text must be Unicode without lone surrogates\."),
+    ],
+)
+def test_what_cannot_be_translated(model, sentences, options, message):
+    with pytest.raises(ValueError, match=message):
+        model.translate(sentences, **options)
+
+
+# score
+
+
+def test_right_translations_score_higher_than_wrong_ones(model):
+    right = model.score(SENTENCES, TRANSLATIONS)
+    wrong = model.score(SENTENCES, TRANSLATIONS[2:] + TRANSLATIONS[:2])
+    assert len(right) == 5
+    for i in (0, 2, 3, 4):
+        assert wrong[i] < right[i] < 0
+
+
+def test_scores_do_not_depend_on_the_batch(model):
+    together = model.score(SENTENCES, TRANSLATIONS)
+    alone = [model.score([s], [t])[0] for s, t in zip(SENTENCES, TRANSLATIONS, strict=True)]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    counts: list[int] = []
+    narrow = model.score(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
+    np.testing.assert_allclose(narrow, together, atol=1e-5)
+    assert counts == [1, 1, 1, 1, 1]
+
+
+def test_what_cannot_be_scored(model):
+    with pytest.raises(ValueError, match=r"Each source needs a target\. Received: 2 sources, 1 targets\."):
+        model.score(["a", "b"], ["c"])
+    with pytest.raises(ValueError, match=r"must both be strings, or both lists\. Received: str and list\."):
+        model.score("red cat", ["katze rot"])
+
+
+# which checkpoint
+
+
+def test_checkpoint_of_choice(made, model, loaded_once):
+    assert (model.step, model.checkpoint) == (120, f"{made.run}/model.ckpt-120")
+    assert t2tlite.load(made.run, f"{made.run}/model.ckpt-80.index").step == 80
+    best = t2tlite.load(str(made.run), made.run / "best")
+    assert best.checkpoint.startswith(f"{made.run}/best/model.ckpt-")
+    early = t2tlite.load(made.run, f"{made.run}/model.ckpt-40")
+    pair = ["red cat sees dog"], ["katze rot hund sieht"]
+    assert early.score(*pair)[0] < model.score(*pair)[0]
+
+
+# runs that are none
+
+
+def test_no_run(tmp_path):
+    with pytest.raises(FileNotFoundError, match=rf"--output_dir must be .* Received: {tmp_path}, which has no hparams"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "message"),
+    [
+        ("manifest.json", r"A run needs its manifest\.json\. .* has none: was it copied whole\?"),
+        ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
+        ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
+    ],
+)
+def test_missing_files(copy, file, message):
+    for path in copy.glob(file):
+        path.unlink()
+    with pytest.raises(FileNotFoundError, match=message):
+        load(copy)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("hparams.json", "{", r"hparams\.json is damaged: The hparams must be a JSON object\."),
+        ("hparams.json", '{"hiden_size": 8}', r"hparams\.json is damaged: hparams has no field 'hiden_size'\."),
+        ("manifest.json", "", r"manifest\.json is damaged: "),
+        ("manifest.json", "{}", r"manifest\.json is damaged: "),
+        ("vocab.model", "none", r"copy/vocab\.model must have the content whose SHA-256 was recorded"),
+        ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: it has [\d,]+ weights, and "),
+        ("hparams.json", "[" * 5000, r"hparams\.json is damaged: The hparams must be a JSON object\."),
+    ],
+)
+def test_damaged_files(copy, file, content, message):
+    (copy / file).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        load(copy)

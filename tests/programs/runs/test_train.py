@@ -1,0 +1,83 @@
+"""What training a run records in addition to its checkpoints: samples in TensorBoard, and the environment."""
+
+from __future__ import annotations
+
+import json
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+from tiny_run import SMALL, small, tensors, train, trainer_flags
+
+import t2tlite
+from t2tlite.bin import t2t_trainer
+from t2tlite.programs.runs import train as run_training
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
+from t2tlite.training import loop
+
+
+@pytest.mark.slow
+def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypatch):
+    """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
+    without, sampled = tmp_path / "without", tmp_path / "sampled"
+    how = ["--train_steps=6", "--local_eval_frequency=3"]
+    assert small(made, without, *how) == 0
+    monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
+    assert t2t_trainer.main(trainer_flags(made, sampled, f"--hparams={SMALL}", *how)) == 0
+    expected, found = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+
+    (path,) = sampled.glob("events.*")
+    accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+    accumulator.Reload()
+    shown = {event.step: tf.make_ndarray(event.tensor_proto) for event in accumulator.Tensors("samples")}
+    assert list(shown) == [3, 6]
+    assert shown[6].shape == (7, 3)
+    assert shown[6][0].tolist() == [b"source", b"output", b"reference"]
+    dev = run_dataset(RunFolder(made.run)).store("dev")
+    assert shown[6][1, 0].decode() == dev.source_text()[0]
+    assert shown[6][6, 2].decode() == dev.target_text()[33]  # 5/6 of 40
+
+    (path,) = without.glob("events.*")
+    accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
+    accumulator.Reload()
+    assert "samples" not in accumulator.Tags()["tensors"]
+
+
+def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_where_dev_is_decoded(made, load):
+    """It is known before training; 4,096 tokens were once the end of a training at its first evaluation."""
+    model = load(made.run, None)
+    sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
+    lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
+    assert lengths[1] > 4096
+    store = SimpleNamespace(source_lengths=lengths, source_text=lambda: sources, target_text=lambda: ["a", "b", "c"])
+    dataset, strategy = SimpleNamespace(store=lambda split: store), tf.distribute.get_strategy()
+    found = run_training._hooks(model, model, dataset, False, strategy).samples()
+    assert [(source, reference) for source, _, reference in found] == [(sources[0], "a"), (sources[2], "c")]
+    with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: the sources of dev, line 2 with 5,\d\d\d "):
+        run_training._hooks(model, model, dataset, True, strategy)
+
+
+def test_environment_is_recorded(made):
+    recorded = json.loads((made.run / "environment.json").read_text())
+    assert recorded["tensorflow"] == tf.__version__
+    assert recorded["replicas"] == 1
+    assert re.match(r"\S+ CPU, \d+ cores$", recorded["device"])
+
+
+def test_restricted_self_attention_trains_and_decodes(made, tmp_path, capsys):
+    """Through the commands' own path; afterwards its radius can no longer change."""
+    run = tmp_path / "run"
+    restricted = f"--hparams={SMALL},self_attention_radius=2"
+    assert train(made, run, restricted, "--train_steps=3", "--local_eval_frequency=0") == 0
+    assert RunFolder(run).hparams().self_attention_radius == 2
+    (translation,) = t2tlite.load(run).translate(["red cat sees dog"])
+    assert isinstance(translation, str)
+    capsys.readouterr()
+    assert small(made, run, "--train_steps=4") == 1
+    assert "A run's self_attention_radius cannot change." in capsys.readouterr().err

@@ -1,0 +1,82 @@
+"""A t2t-serve for tests of its page: the tiny run in both directions, and a parser whose trees are known."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+
+from t2tlite.config import DecodeHParams
+from t2tlite.programs.serving.app import make_app
+from t2tlite.programs.serving.served_model import Catalogue, ServedModel
+from t2tlite.programs.serving.service import Service, ServiceOptions
+from t2tlite.tasks.parsing import Parse
+from t2tlite.trees.tree import Tree, parse_tree
+
+MAX_CHARACTERS = 5000
+
+
+class Gated:
+    """A translator that waits while its gate is closed."""
+
+    def __init__(self, translator: Any) -> None:
+        self.translator = translator
+        self.gate = threading.Event()
+        self.gate.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.translator, name)
+
+    def decode(self, *args: Any, **options: Any) -> Any:
+        self.gate.wait(20)
+        return self.translator.decode(*args, **options)
+
+
+class Parser(Gated):
+    """A parser that gives each sentence the same kind of tree."""
+
+    def parse(self, sentences: list[str], **options: Any) -> list[Parse]:
+        return [Parse(tree_of(one), -0.25, -1.5, Counter({"added words": 2}), "") for one in sentences]
+
+
+def tree_of(sentence: str) -> Tree:
+    """A noun phrase of a sentence's words."""
+    return parse_tree(f"(TOP (NP {' '.join(f'(NN {word})' for word in sentence.split())}))")
+
+
+@contextlib.contextmanager
+def serving(service: Service) -> Iterator[str]:
+    """Serves in a thread; yields the address."""
+    bound = socket.socket()
+    bound.bind(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(make_app(service), log_config=None, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}/"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        bound.close()
+
+
+def loading(**options: Any) -> Service:
+    """A service that has not loaded its models."""
+    return Service(ServiceOptions(max_characters=MAX_CHARACTERS, **options))
+
+
+def ready(service: Service, translator: Any) -> Service:
+    """The service, which now translates in both directions and parses."""
+    defaults = DecodeHParams.of(translator.manifest.decode_defaults)
+    pairs = {("en", "de"): translator, ("de", "en"): translator, ("en", "tree"): Parser(translator)}
+    models = [ServedModel(model, source, target, defaults, 16) for (source, target), model in pairs.items()]
+    service.ready(Catalogue(models))
+    return service

@@ -1,0 +1,162 @@
+"""The queue: what shares a batch, whose turn it is, what is refused, dropped and reported."""
+
+from __future__ import annotations
+
+import dataclasses
+import queue
+import threading
+import time
+
+import pytest
+
+from t2tlite.programs.serving.batching import Batcher, Job, Limits, best_batch
+from t2tlite.programs.serving.errors import RequestError
+
+WAIT_S = 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubling:
+    """Work that records its batches, and waits until a test lets it go on."""
+
+    name: str = "a"
+    batches: list = dataclasses.field(default_factory=list, compare=False)
+    go: threading.Event = dataclasses.field(default_factory=threading.Event, compare=False)
+
+    def run(self, items):
+        self.batches.append(list(items))
+        assert self.go.wait(WAIT_S)
+        if "bad" in items:
+            raise ValueError("a bad item")
+        return [2 * item for item in items]
+
+
+class Client:
+    """Waits for the results of a job."""
+
+    def __init__(self, batcher, work, items, tokens=None):
+        self.found = queue.Queue()
+        self.job = Job(work, items, tokens or [1] * len(items), self.found.put, self.found.put)
+        self.items = items
+        batcher.submit(self.job)
+
+    def results(self):
+        found = {}
+        while len(found) < len(self.items):
+            part = self.found.get(timeout=WAIT_S)
+            if isinstance(part, Exception):
+                raise part
+            found.update(zip(part.indices, part.values, strict=True))
+        return [found[i] for i in range(len(self.items))]
+
+
+@pytest.fixture
+def batcher():
+    found = Batcher(Limits(batch_tokens=4, max_wait_s=0.0, max_queue=10))
+    yield found
+    found.stop()
+
+
+def started(work, count=1):
+    """Waits until the work has begun so many batches."""
+    until = time.monotonic() + WAIT_S
+    while len(work.batches) < count and time.monotonic() < until:
+        time.sleep(0.001)
+    assert len(work.batches) == count
+
+
+def test_jobs_of_the_same_work_share_a_batch(batcher):
+    work = Doubling()
+    first = Client(batcher, work, ["x"])
+    started(work)
+    others = [Client(batcher, work, [name]) for name in "yz"]
+    work.go.set()
+    assert [first.results(), *(other.results() for other in others)] == [["xx"], ["yy"], ["zz"]]
+    assert sorted(map(sorted, work.batches)) == [["x"], ["y", "z"]]
+
+
+def test_other_work_has_a_batch_of_its_own(batcher):
+    work, other = Doubling("a"), Doubling("b")
+    other.go.set()
+    first = Client(batcher, work, ["x"])
+    started(work)
+    clients = [Client(batcher, work, ["y"]), Client(batcher, other, ["z"])]
+    work.go.set()
+    assert [first.results(), *(client.results() for client in clients)] == [["xx"], ["yy"], ["zz"]]
+    assert other.batches == [["z"]]
+
+
+def test_a_long_text_does_not_keep_a_short_one_waiting(batcher):
+    work = Doubling()
+    long = Client(batcher, work, ["l"] * 9)
+    started(work)
+    short = Client(batcher, work, ["s"])
+    work.go.set()
+    assert short.results() == ["ss"]
+    assert long.results() == ["ll"] * 9
+    assert "s" in work.batches[1]
+
+
+def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
+    work = Doubling()
+    clients = [Client(batcher, work, ["x"])]
+    started(work)
+    clients.append(Client(batcher, work, ["y"] * 12))  # there was room: a request is taken whole
+    assert batcher.queue_length == 12
+    with pytest.raises(RequestError, match="as many requests as it can take") as refused:
+        Client(batcher, work, ["z"])
+    assert (refused.value.status, refused.value.retry_after_s) == (503, 1)
+    work.go.set()
+    assert clients[1].results() == ["yy"] * 12
+
+
+def test_a_cancelled_job_leaves_the_queue(batcher):
+    work = Doubling()
+    first = Client(batcher, work, ["x"])
+    started(work)
+    gone = Client(batcher, work, ["y", "z"])
+    batcher.cancel(gone.job)
+    assert batcher.queue_length == 0
+    work.go.set()
+    assert first.results() == ["xx"]
+    assert Client(batcher, work, ["w"]).results() == ["ww"]
+    assert work.batches == [["x"], ["w"]]
+    assert gone.found.empty()
+
+
+def test_an_item_that_fails_fails_its_own_job_alone(batcher):
+    work = Doubling()
+    first = Client(batcher, work, ["x"])
+    started(work)
+    bad, good = Client(batcher, work, ["bad", "u"]), Client(batcher, work, ["good"])
+    work.go.set()
+    assert first.results() == ["xx"]
+    assert good.results() == ["goodgood"]
+    with pytest.raises(ValueError, match="a bad item"):
+        bad.results()
+    assert Client(batcher, work, ["v"]).results() == ["vv"]
+
+
+def test_the_observer_sees_every_batch():
+    seen = []
+    batcher = Batcher(Limits(max_wait_s=0.0), lambda items, tokens, seconds: seen.append((items, tokens)))
+    work = Doubling()
+    work.go.set()
+    assert Client(batcher, work, ["x", "y"], [3, 4]).results() == ["xx", "yy"]
+    batcher.stop()
+    assert sum(items for items, _ in seen) == 2
+    assert sum(tokens for _, tokens in seen) == 7
+
+
+@pytest.mark.parametrize(
+    ("tokens", "batch_tokens", "chosen"),
+    [
+        ([5], 1, {0}),  # more than allowed: by itself
+        ([5, 5, 5], 100, {0, 1, 2}),
+        ([5, 5, 5], 10, {0, 1}),
+        ([5, 100, 5], 1000, {0, 2}),  # not the long one: it would keep the others waiting
+        ([100, 5, 5, 90], 1000, {0, 3}),
+    ],
+)
+def test_a_batch_has_items_of_about_the_length_of_the_first(tokens, batch_tokens, chosen):
+    assert set(best_batch(tokens, batch_tokens)) == chosen

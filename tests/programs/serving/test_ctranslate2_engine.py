@@ -1,0 +1,60 @@
+"""A run served by CTranslate2: the same answers as with TensorFlow."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from running import running
+
+from t2tlite.programs.serving.loading import load_catalogue
+from t2tlite.programs.serving.server import ServerOptions
+
+SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "dog bites white cat often"]
+
+
+@pytest.fixture(scope="module")
+def server(made, tmp_path_factory):
+    pytest.importorskip("ctranslate2")
+    run = shutil.copytree(made.run, tmp_path_factory.mktemp("served") / "run")
+    options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2")
+    said: list[str] = []
+    models = load_catalogue(options, [("en", "de")], said.append).models
+    assert any("for CTranslate2 (float32)" in line for line in said)
+    with running(models) as found:
+        yield found
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 4, "alpha": 1.0}], ids=str)
+def test_translations_are_those_of_tensorflow(server, translator, options):
+    found = server.post("/v1/translate", {"q": SENTENCES, **options}).json()["translations"]
+    expected = translator.n_best(SENTENCES, 1, **{"beam_size": 2, **options})
+    for text, (best,) in zip(found, expected, strict=True):
+        (hypothesis,) = text["segments"][0]["hypotheses"]
+        assert hypothesis["text"] == text["text"] == best.text
+        assert hypothesis["score"] == pytest.approx(best.score, abs=1e-4)
+        assert hypothesis["log_prob"] == pytest.approx(best.log_prob, abs=1e-4)
+
+
+def test_an_n_best_list_is_sorted(server):
+    (found,) = server.post("/v1/translate", {"q": SENTENCES[:1], "n_best": 3}).json()["translations"]
+    scores = [one["score"] for one in found["segments"][0]["hypotheses"]]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_scores_and_attention_are_those_of_tensorflow(server, translator):
+    pair = SENTENCES[0], "katze rot hund sieht"
+    found = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0]["log_prob"]
+    assert found == pytest.approx(translator.score(*pair), abs=1e-4)
+    found = server.post("/v1/attention", {"q": pair[0], "translation": pair[1]}).json()
+    assert [word["text"] for word in found["source_words"]] == pair[0].split()
+    assert len(found["weights"]) == 4
+
+
+def test_what_the_engine_does_not_keep_is_refused_when_the_run_is_loaded(made, tmp_path):
+    pytest.importorskip("ctranslate2")
+    run = shutil.copytree(made.run, tmp_path / "run")
+    options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")
+    with pytest.raises(ValueError, match="decodes only with min_length=0"):
+        load_catalogue(options, [("en", "de")], lambda line: None)

@@ -1,0 +1,45 @@
+"""HTML: tags, comments, scripts and style sheets stay, text is taken out and put in."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from t2tlite.programs.serving.html_text import HtmlText
+
+
+@pytest.mark.parametrize(
+    ("document", "texts", "shouted"),
+    [
+        ("<p class='a>b'>Hi <b>you</b>!</p>", ["Hi ", "you"], "<p class='a>b'>HI <b>YOU</b>!</p>"),
+        ("<script>if (a < b) c()</script>x", ["x"], "<script>if (a < b) c()</script>X"),
+        ("<STYLE>p > a {}</style >x<!-- no > -->y", ["x", "y"], "<STYLE>p > a {}</style >X<!-- no > -->Y"),
+        ("Tom &amp; J&eacute;r&#244;me", ["Tom & Jérôme"], "TOM &amp; JÉRÔME"),
+        ("a < b and <br/> c", ["a < b and ", " c"], "A &lt; B AND <br/> C"),
+        ("<!DOCTYPE html>\n<title>x</title>", ["x"], "<!DOCTYPE html>\n<title>X</title>"),
+        ("no markup", ["no markup"], "NO MARKUP"),
+        ("<p>&nbsp;</p> <i>...</i>", [], "<p>&nbsp;</p> <i>...</i>"),
+    ],
+)
+def test_text_is_translated_and_markup_is_not(document, texts, shouted):
+    found = HtmlText(document)
+    assert found.texts == texts
+    assert found.join([text.upper() for text in texts]) == shouted
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.text(alphabet="<>\"'/!-aA& ;\n", max_size=60))
+def test_any_document_keeps_its_markup(document):
+    found = HtmlText(document)
+    again = HtmlText(found.join(found.texts))
+    assert again.texts == found.texts
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""])
+def test_a_document_that_is_no_document_takes_no_time(piece):
+    started = time.monotonic()
+    HtmlText(piece * 4000)
+    assert time.monotonic() - started < 5

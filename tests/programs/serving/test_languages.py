@@ -1,0 +1,84 @@
+"""Language pairs of runs, names of languages, and the detection of a text's language."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from t2tlite.data.manifest import Languages
+from t2tlite.programs.serving.detection import detect
+from t2tlite.programs.serving.languages import language_name, language_pairs
+
+
+@pytest.fixture
+def manifest(translator):
+    return translator.manifest
+
+
+def with_languages(manifest, source="", target="", **more):
+    return dataclasses.replace(manifest, languages=Languages(source, target), **more)
+
+
+def test_a_run_that_records_its_languages_needs_no_flag(manifest):
+    reverse = dataclasses.replace(manifest, reverse=True)
+    assert language_pairs(["a", "b"], [manifest, reverse]) == [("en", "de"), ("de", "en")]
+
+
+def test_given_languages_count(manifest):
+    assert language_pairs(["a", "b"], [with_languages(manifest)] * 2, ["fr-en", " en-pt_BR"]) == [
+        ("fr", "en"),
+        ("en", "pt_BR"),
+    ]
+
+
+def test_a_parser_translates_to_trees(manifest):
+    parser = with_languages(manifest, task="parsing")
+    assert language_pairs(["a"], [parser]) == [("en", "tree")]
+    assert language_pairs(["a"], [parser], ["de"]) == [("de", "tree")]
+
+
+@pytest.mark.parametrize(
+    ("given_languages", "message"),
+    [
+        ((), r"--languages must be given, since RUN does not record its languages \(problem twenty_words\)\. Add"),
+        (("en-de", "de-en"), r"a pair for each --output_dir, in their order\. Received: 2 pairs \(en-de,de-en\) for 1"),
+        (("ende",), r"A language pair must be SOURCE-TARGET, such as en-de .* Received: 'ende'"),
+        (("en-en",), r"The languages of a pair must differ\. Received: 'en-en'"),
+    ],
+)
+def test_languages_that_cannot_be(manifest, given_languages, message):
+    with pytest.raises(ValueError, match=message):
+        language_pairs(["RUN"], [with_languages(manifest)], given_languages)
+
+
+def test_two_runs_of_a_pair_are_refused(manifest):
+    with pytest.raises(ValueError, match=r"served by one run\. Received: en-de for B and for A\. Leave one out"):
+        language_pairs(["A", "B"], [manifest, manifest])
+
+
+def test_names():
+    assert [language_name(code) for code in ("de", "pt_BR", "xx")] == ["German", "Portuguese (BR)", "xx"]
+
+
+@pytest.mark.parametrize(
+    ("text", "candidates", "language"),
+    [
+        ("The cat is on the table.", ["de", "en"], "en"),
+        ("Die Katze ist auf dem Tisch.", ["en", "de", "fr"], "de"),
+        ("Le chat est sur la table.", ["en", "de", "fr"], "fr"),
+        ("El gato no está en la mesa.", ["pt", "es", "it"], "es"),
+        ("Кошка спит.", ["en", "ru"], "ru"),
+        ("猫は寝ている。", ["zh", "ja"], "ja"),
+        ("猫在睡觉", ["ja", "zh"], "zh"),
+    ],
+)
+def test_a_language_is_detected(text, candidates, language):
+    found = detect(text, candidates)[0]
+    assert found.language == language
+    assert found.confidence > 50
+
+
+@pytest.mark.parametrize("text", ["", "123 456", "xyzzy"])
+def test_nothing_speaks_for_a_language(text):
+    assert detect(text, ["de", "en"]) == [("de", 0.0)]

@@ -1,0 +1,282 @@
+"""What clients do wrong, and what goes wrong: an answer of the right status, and nothing that stops the server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import random
+import signal
+import socket
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from running import Running, running, served
+
+from t2tlite.programs.serving.batching import Limits
+from t2tlite.programs.serving.served_model import ServedModel
+from t2tlite.programs.serving.server import bind
+
+SENTENCE = "red cat sees dog"
+WAIT_S = 30
+
+
+class Slow:
+    """A translator that waits until the test lets it go on, and records what it is given."""
+
+    def __init__(self, translator):
+        self._translator = translator
+        self.go, self.begun, self.seen = threading.Event(), threading.Event(), []
+
+    def __getattr__(self, name):
+        return getattr(self._translator, name)
+
+    def decode(self, sentences, options):
+        self.seen += sentences
+        self.begun.set()
+        assert self.go.wait(WAIT_S)
+        return self._translator.decode(sentences, options)
+
+
+@contextlib.contextmanager
+def slow_server(translator, **options):
+    """A server whose translator waits, and the translator."""
+    slow = Slow(translator)
+    model = served(translator)
+    with running([ServedModel(slow, "en", "de", model.options, 16)], **options) as server:
+        try:
+            yield server, slow
+        finally:
+            slow.go.set()
+
+
+def until(condition):
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"", "The body must be JSON. Received: EOF while parsing a value"),
+        (b"[]", "The body must be a JSON object. Received: []."),
+        (b"{}", "The field q is required. It is missing."),
+        (b'{"q": 1}', "q must be a string or a list of strings. Received: 1."),
+        (b'{"q": ["a", null]}', "q[1] must be a string. Received: null."),
+        (b'{"q": "a", "n_best": "2"}', 'n_best must be a valid integer. Received: "2".'),
+        (b'{"q": "a", "n_best": 1e400}', "n_best must be a valid integer. Received: Infinity."),
+        (b'{"q": "a", "n_best": 0}', "n_best must be greater than or equal to 1. Received: 0."),
+        (b'{"q": "a", "alpha": NaN}', "alpha must be"),
+        (b'{"q": "a", "alpha": 1e400}', "alpha must be at least 0.0 and at most 10.0. Received: inf."),
+        (b'{"q": "a", "beam": 3}', "There is no field 'beam'. The page /docs lists the fields."),
+        (b'{"q": "\\ud800"}', "The body must be JSON."),
+        (b'{"q": "\xff"}', "The body must be JSON. Received: invalid unicode code point"),
+        (b"[" * 100_000, "The body must be JSON. Received: recursion limit exceeded"),
+        (b'{"q": ["a"], "stream": true}', "With stream, q must be a string. Received: a list."),
+        (b'{"q": "a", "target": "tree"}', "No model translates any language to tree."),
+    ],
+)
+def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message):
+    found = httpx.post(f"{server.url}/v1/translate", content=body, timeout=60)
+    assert found.status_code == 400
+    assert message in found.json()["error"]
+
+
+def test_too_much_text_has_status_413(server):
+    found = server.post("/v1/translate", {"q": "a" * 20_001})
+    assert (found.status_code, found.json()["error"][:52]) == (
+        413,
+        "The text of a request must have at most 20,000 chara",
+    )
+    found = server.post("/v1/translate", {"q": "a" * 2_000_000})
+    assert (found.status_code, found.json()["error"][:57]) == (
+        413,
+        "The body of a request must have at most 1,048,576 bytes. ",
+    )
+    found = server.post("/v1/translate", {"q": "zq" * 5000})
+    assert (found.status_code, found.json()["error"][:40]) == (413, "A sentence must have at most 2,048 token")
+
+
+def test_a_body_without_a_length_is_limited_too(server):
+    found = httpx.post(f"{server.url}/v1/translate", content=(b"x" * 65536 for _ in range(20)), timeout=60)
+    assert found.status_code == 413
+
+
+def test_unknown_paths_and_methods(server):
+    assert server.get("/nothing").json() == {
+        "error": "There is nothing at this path. The page /docs lists what there is."
+    }
+    assert server.get("/v1/translate").status_code == 405
+    found = server.get("/v1/attention.html")
+    assert (found.status_code, found.json()) == (400, {"error": "The field q is required. It is missing."})
+
+
+def test_strange_text_is_translated(server):
+    for text in ("\u0000", "a\u0000b", "\ufffe", "👩‍👩‍👧", "\u202e abc", "▁", "\u200b", "é" * 50, "%s{0}<script>"):
+        found = server.post("/v1/translate", {"q": text})
+        assert found.status_code == 200, text
+        found = server.post("/v1/attention", {"q": text})
+        assert found.status_code == 200 or not text.strip(), text
+
+
+def test_damaged_requests_never_have_status_500(server):
+    """The long version is benchmarks/serving_load.py."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
+    try:
+        from serving_load import MALFORMED, PATHS
+    finally:
+        del sys.path[0]
+    draw = random.Random(1)
+    types = [
+        "application/json",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "text/plain",
+        "é",
+    ]
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        for path in PATHS:
+            for body in MALFORMED:
+                kind = draw.choice(types)
+                found = client.post(path, content=body, headers={"Content-Type": kind.encode()})
+                assert 400 <= found.status_code < 500, (path, body[:40], kind, found.text)
+                assert set(found.json()) == {"error"}
+                assert "Traceback" not in found.text
+                assert ".py" not in found.text
+    assert server.get("/health").json() == {"status": "ok"}
+
+
+def test_a_request_that_is_no_http_does_not_stop_the_server(server):
+    for sent in (
+        b"\x00\xff\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"POST /translate HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"",
+    ):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+            connection.sendall(sent)
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1000)
+    assert server.get("/health").status_code == 200
+
+
+def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_headers():
+    """Headers and body are written one after the other: without TCP_NODELAY the body comes 40 ms later."""
+    accepted = []
+
+    async def answer(reader, writer):
+        accepted.append(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        writer.close()
+
+    async def connect():
+        listening = bind("127.0.0.1", 0)
+        async with await asyncio.start_server(answer, sock=listening):
+            reader, writer = await asyncio.open_connection(*listening.getsockname())
+            await reader.read()
+            writer.close()
+
+    asyncio.run(connect())
+    assert len(accepted) == 1
+    assert accepted[0]
+
+
+def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
+    class Broken:
+        def __getattr__(self, name):
+            return getattr(translator, name)
+
+        def decode(self, sentences, options):
+            raise RuntimeError("a secret of /home/someone")
+
+    with running([ServedModel(Broken(), "en", "de", served(translator).options, 16)]) as server:
+        found = server.post("/v1/translate", {"q": SENTENCE})
+        assert found.status_code == 500
+        assert found.json() == {"error": "The server could not compute this request; its log says why."}
+        assert server.get("/health").status_code == 200
+    assert "a secret" in caplog.text
+
+
+def test_a_request_that_takes_too_long_has_status_504(translator):
+    with slow_server(translator, timeout_s=0.3) as (server, _):
+        found = server.post("/v1/translate", {"q": SENTENCE})
+        assert (found.status_code, found.json()["error"][:43]) == (504, "The request was not done after 0.3 seconds.")
+        lines = server.post("/v1/translate", {"q": SENTENCE, "stream": True}).text.splitlines()
+        assert json.loads(lines[0]) == {"segments": 1}
+        assert json.loads(lines[1])["error"].startswith("The request was not done after")
+
+
+def test_a_full_queue_has_status_503_and_a_time_to_come_back(translator):
+    with slow_server(translator, limits=Limits(max_queue=2)) as (server, slow), ThreadPoolExecutor(4) as clients:
+        asked = [clients.submit(server.post, "/v1/translate", {"q": SENTENCE})]
+        assert slow.begun.wait(WAIT_S)
+        asked.append(clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3}))
+        until(lambda: server.service.batcher.queue_length == 3)
+        found = server.post("/v1/translate", {"q": SENTENCE})
+        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        slow.go.set()
+        assert [one.result().status_code for one in asked] == [200, 200]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_a_client_asked_that_went_away_is_not_computed(translator, stream):
+    with slow_server(translator) as (server, slow), ThreadPoolExecutor(4) as clients:
+        first = clients.submit(server.post, "/v1/translate", {"q": SENTENCE})
+        assert slow.begun.wait(WAIT_S)
+        body = json.dumps({"q": "bird likes fish", "stream": stream}).encode()
+        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+            head = f"POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+            until(lambda: server.service.batcher.queue_length == 1)
+        until(lambda: server.service.batcher.queue_length == 0)
+        slow.go.set()
+        assert first.result().status_code == 200
+    assert slow.seen == [SENTENCE]
+
+
+def test_what_was_accepted_is_answered_after_sigterm(translator):
+    """The long version, with a process and 64 clients, is benchmarks/serving_load.py."""
+    with slow_server(translator) as (server, slow), ThreadPoolExecutor(8) as clients:
+        asked = [clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"}) for i in range(8)]
+        until(lambda: server.service.active == 8)
+        server.server.handle_exit(signal.SIGTERM, None)
+        found = server.get("/ready")
+        assert (found.status_code, found.json()) == (503, {"status": "draining"})
+        found = server.post("/v1/translate", {"q": SENTENCE})
+        assert (found.status_code, found.headers["retry-after"]) == (503, "5")
+        assert found.json() == {"error": "The server is shutting down. Try again later."}
+        slow.go.set()
+        assert [one.result().status_code for one in asked] == [200] * 8
+        server.thread.join(WAIT_S)
+        assert not server.thread.is_alive()
+
+
+def test_a_server_that_loads_says_so(translator):
+    with running([served(translator)]) as server:
+        server.service.status = "loading"
+        assert server.get("/ready").status_code == 503
+        assert server.get("/health").status_code == 200
+        found = server.get("/v1/models")
+        assert found.json() == {"error": "The server is loading its models. Try again later."}
+
+
+def test_memory_does_not_grow_with_requests(server: Running):
+    """The long version is benchmarks/serving_load.py."""
+    psutil = pytest.importorskip("psutil")
+    draw = random.Random(3)
+    process, sizes = psutil.Process(), []
+    with httpx.Client(base_url=server.url, timeout=60) as client:
+        for _ in range(2):
+            for _ in range(40):
+                text = " ".join(draw.choices(["cat", "dog", "sees", "red"], k=draw.randint(1, 12)))
+                assert client.post("/v1/translate", json={"q": text}).status_code == 200
+            sizes.append(process.memory_info().rss)
+    assert sizes[1] - sizes[0] < 100 << 20
+    assert server.service.active == 0
+    assert server.service.batcher.queue_length == 0

@@ -1,0 +1,179 @@
+"""A sweep over data with a vocabulary for each language: sizes, costs, and what identifies a result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import tensorflow as tf
+from tiny_task import TinyTask, sentences
+
+from t2tlite.config import HParams
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
+from t2tlite.models.transformer import build_transformer
+from t2tlite.problems import grammar
+from t2tlite.problems.grammar import GrammarParsing
+from t2tlite.programs.table3 import dry_run, sweep
+from t2tlite.programs.table3.rows import ROWS, select
+from t2tlite.programs.table3.sweep import Sweep
+from t2tlite.tasks.task import Score
+from t2tlite.training.evaluation import Evaluation
+from t2tlite.training.loop_config import LoopConfig
+from t2tlite.vocabularies.subword_builder import build_subwords
+
+BASE = HParams(
+    hidden_size=8,
+    filter_size=8,
+    num_hidden_layers=1,
+    num_heads=1,
+    batch_size=512,
+    max_length=64,
+    train_steps=2,
+    shared_embedding_and_softmax_weights=False,
+)
+
+
+@pytest.fixture(scope="module")
+def vocabularies(tmp_path_factory):
+    """Subword vocabularies of the source, of the target, and another one of the target."""
+    folder = tmp_path_factory.mktemp("vocabularies")
+    sources, targets = zip(*sentences(200, 9), strict=True)
+    for name, text, size in (("a", sources, 60), ("b", sources + targets, 120), ("c", targets[:30], 60)):
+        build_subwords(text, size, folder / f"{name}.subwords")
+    return [str(folder / f"{name}.subwords") for name in "abc"]
+
+
+@pytest.fixture(scope="module")
+def folder(vocabularies, tmp_path_factory):
+    """Data with the first two vocabularies."""
+    folder = tmp_path_factory.mktemp("two_vocabularies")
+    generate(TinyTask(vocab_file=tuple(vocabularies[:2])), folder, num_processes=1)
+    return folder
+
+
+@pytest.fixture(params=["tiny_task", "tiny_task_rev"])
+def dataset(folder, request):
+    return open_dataset(folder, request.param)
+
+
+def swept(dataset, output_dir, base=BASE):
+    """The result of a sweep of one row, the base."""
+    config = LoopConfig(train_steps=base.train_steps, local_eval_frequency=0)
+    strategy = tf.distribute.MirroredStrategy(["CPU:0"])
+    Sweep(dataset, base, output_dir, strategy, config, ["t2t-table3"]).run(select(["base"]), [1])
+    return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
+    built = []
+
+    def build(hparams, *sizes):
+        built.append(build_transformer(hparams, *sizes))
+        return built[-1]
+
+    monkeypatch.setattr(dry_run, "build_transformer", build)
+    text = dry_run.cost_table(select(["base"]), BASE, dataset, 1)
+    times = [*dry_run.timed_rows(select(["base"]), BASE, 1, dataset, tf.distribute.get_strategy())]
+    (model,), (source, target) = built, (encoder.vocab_size for encoder in dataset.encoders)
+    assert source != target
+    assert model.source_embedding.weight.shape == (source, 8)
+    assert model.target_embedding.weight.shape == model.softmax_embedding.weight.shape == (target, 8)
+    assert f"| base | {model.count_params() / 1e6:.3g} | 65 |" in text
+    assert f"Vocabulary: {source} and {target} pieces (paper: 37,000)." in text
+    assert 0 < float(times[0].splitlines()[2].split(" | ")[1]) < 60  # seconds of a step
+
+
+def test_cost_is_of_the_mean_lengths_in_the_direction_asked_for(dataset):
+    store = dataset.store("train")
+    source, target = (float(lengths.mean()) for lengths in (store.source_lengths, store.target_lengths))
+    d, size = 8, dataset.encoders[1].vocab_size
+    # two operations a multiplication: a layer each, projections and feed-forward 6 d^2, scores and their use 2 d
+    encoder = source * 6 * d * d + 2 * source * source * d
+    decoder = target * (6 + 2) * d * d + source * 2 * d * d + 2 * (target * target + target * source) * d
+    pair = 2 * (encoder + decoder + target * d * size)
+    pairs = 512 / max(source, target)
+    assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(3 * pair * pairs)
+
+
+def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_path):
+    dataset = open_dataset(folder, "tiny_task")
+    result = swept(dataset, tmp_path / "sweep")
+    entries = json.loads((dataset.folder / "manifest.json").read_text(encoding="utf-8"))
+    both = [entries[name]["sha256"] for name in ("vocabulary", "target_vocabulary")]
+    assert result["vocabulary_sha256"] == "+".join(both)
+    assert result["parameters"] == sweep.cost_of(BASE, dataset).parameters
+    other = generate(
+        TinyTask(vocab_file=(vocabularies[0], vocabularies[2])), tmp_path / "other", num_processes=1
+    ).dataset
+    with pytest.raises(ValueError, match=r"base must hold a result of tiny_task with this vocabulary and seed 1\."):
+        swept(other, tmp_path / "sweep")
+    shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
+    table = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), ()).table()
+    assert table.results() == []
+
+
+def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatch):
+    dataset = open_dataset(folder, "tiny_task")
+
+    def run(row):
+        config = LoopConfig(train_steps=2, local_eval_frequency=0)
+        Sweep(dataset, BASE, tmp_path, tf.distribute.get_strategy(), config, ["t2t-table3"]).run(select([row]), [1])
+
+    def train(dataset, hparams, *_):
+        if hparams == BASE:
+            run("ff1024")  # what another process does meanwhile
+        return Evaluation(2.0, 0.5, 10)
+
+    monkeypatch.setattr(sweep, "train_run", train)
+    monkeypatch.setattr(sweep, "_score_dev", lambda *_: (Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}), 9))
+    for row in ("base", "ff1024"):
+        (tmp_path / row).mkdir()
+    run("base")
+    shown = (tmp_path / "table3.md").read_text(encoding="utf-8")
+    assert "- 2 runs, " in shown
+
+
+def test_a_full_disk_ends_the_sweep_and_is_not_too_little_memory(folder, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise tf.errors.ResourceExhaustedError(None, None, "model.ckpt-2_temp/part-0; No space left on device")
+
+    monkeypatch.setattr(tf.train.Checkpoint, "write", full)
+    message = r"^model\.ckpt-2 must fit on the disk of .* Received: .*; No space left on device\."
+    with pytest.raises(OSError, match=message):
+        swept(open_dataset(folder, "tiny_task"), tmp_path / "sweep")
+
+
+def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
+    table = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), ()).table()
+    assert {row.name for row in ROWS} - {row.name for row in table.rows} == {"h1", "h4", "l2", "l4", "l8"}
+
+
+@pytest.mark.slow
+def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
+    for name, value in (("MAX_WORDS", 7), ("HELD_OUT_SIZE", 8)):
+        monkeypatch.setattr(grammar, name, value)
+    dataset = generate(GrammarParsing(train_size=200, vocab_size=1000), tmp_path / "data", num_processes=1).dataset
+    base = dataclasses.replace(BASE, shared_embedding_and_softmax_weights=True)
+    result = swept(dataset, tmp_path / "sweep", base)
+    assert (result["metric"], result["bleu_signature"]) == ("F1", "EVALB, COLLINS.prm, all lengths")
+    assert 0 <= result["bleu"] <= 100
+    trees = (tmp_path / "sweep" / "base" / "decodes" / "dev.2.txt").read_text(encoding="utf-8").splitlines()
+    assert len(trees) == 8
+    assert all(tree.startswith("(TOP ") for tree in trees)
+    assert "F1 (dev)" in (tmp_path / "sweep" / "table3.md").read_text(encoding="utf-8")
+
+
+def test_a_dev_source_too_long_to_decode_is_refused_before_training():
+    dev = SimpleNamespace(longest_source=2050, longest_target=9)
+    dataset = SimpleNamespace(manifest=SimpleNamespace(split=lambda name: dev), folder="data/p")
+    with pytest.raises(
+        ValueError, match=r"at most 2,048 tokens\. Received: one with 2,049 in data/p\. Make data without"
+    ):
+        sweep.check_positions(ROWS, BASE, dataset)
+    dev.longest_source = 2049  # the EOS included
+    sweep.check_positions(select(["base"]), BASE, dataset)

@@ -1,0 +1,335 @@
+"""tensor2tensor's hparams.json turned into HParams: what is taken, and what is noted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+
+import numpy as np
+import pytest
+
+from t2tlite.config import T2T_SCHEDULE
+from t2tlite.programs.tensor2tensor.hparams import (
+    MODEL,
+    NOTED,
+    REQUIRED_VALUES,
+    TRAINING,
+    convert_hparams,
+    read_hparams,
+)
+from t2tlite.training.train_step import make_optimizer
+
+# Read by other models, other settings of the required values, or no code at all; or of no effect once trained.
+NO_EFFECT = """
+add_relative_to_values heads_share_relative_embedding max_relative_position gumbel_noise_weight
+area_key_mode area_value_mode max_area_height max_area_width memory_height
+conv_first_kernel kernel_height kernel_width parameter_attention_key_channels parameter_attention_value_channels
+moe_hidden_sizes moe_k moe_loss_coef moe_num_experts moe_overhead_eval moe_overhead_train
+compress_steps nbr_decoder_problems position_features dropout video_num_input_frames video_num_target_frames
+multiproblem_fixed_train_length multiproblem_label_weight multiproblem_max_input_length multiproblem_max_target_length
+multiproblem_mixing_schedule multiproblem_per_task_threshold multiproblem_reweight_label_loss
+multiproblem_schedule_max_examples multiproblem_schedule_threshold multiproblem_target_eval_only
+multiproblem_vocab_size
+initializer initializer_gain pretrained_model_dir warm_start_from_second symbol_modality_num_shards
+learning_rate_cosine_cycle_steps learning_rate_decay_rate learning_rate_decay_staircase learning_rate_decay_steps
+learning_rate_minimum
+optimizer_adafactor_beta1 optimizer_adafactor_beta2 optimizer_adafactor_clipping_threshold
+optimizer_adafactor_decay_type optimizer_adafactor_factored optimizer_adafactor_memory_exponent
+optimizer_adafactor_multiply_by_parameter_scale optimizer_momentum_momentum optimizer_momentum_nesterov
+optimizer_zero_grads mixed_precision_optimizer_init_loss_scale mixed_precision_optimizer_loss_scaler
+scheduled_sampling_gold_mixin_prob scheduled_sampling_method scheduled_sampling_num_passes
+scheduled_sampling_warmup_schedule scheduled_sampling_warmup_steps
+split_targets_max_chunks split_targets_strided_training batch_shuffle_size pad_batch use_custom_ops
+sampling_keep_top_k sampling_temp force_full_predict eval_run_autoregressive eval_drop_long_sequences
+overload_eval_metric_name factored_logits use_pad_remover daisy_chain_variables no_data_parallelism
+summarize_grads summarize_vars tpu_enable_host_call mlperf_mode
+""".split()
+
+# Not in the sets: older versions', and what the trainer adds to the file.
+OTHERS = {"input_modalities", "target_modality", "symbol_modality_skip_top", "train_steps"}
+
+SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
+
+SAME = (
+    "hidden_size", "filter_size", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "num_heads",
+    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
+    "norm_epsilon", "shared_embedding_and_softmax_weights", "use_target_space_embedding",
+    "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing",
+    "batch_size", "max_length", "min_length_bucket", "length_bucket_step",
+    "learning_rate_warmup_steps", "optimizer_adam_beta1", "optimizer_adam_beta2", "optimizer_adam_epsilon",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sets(fixtures):
+    """Every hparam of 30 of tensor2tensor's sets, by the set's name."""
+    return json.loads((fixtures / "tensor2tensor" / "hparams.json").read_text())
+
+
+def converted(**changes):
+    return convert_hparams(SMALLEST | changes)
+
+
+def same_fields(hparams):
+    return {name: getattr(hparams, name) for name in SAME}
+
+
+def test_every_hparam_is_of_one_kind(sets):
+    kinds = [*MODEL, *REQUIRED_VALUES, *TRAINING, *NOTED, *NO_EFFECT]
+    assert len(kinds) == len(set(kinds))
+    assert set(kinds) - OTHERS == {name for theirs in sets.values() for name in theirs}
+    assert len(set(kinds) - OTHERS) == 153
+
+
+def test_what_has_no_effect_may_have_any_value(sets):
+    for name in [*NO_EFFECT, "unknown"]:
+        assert convert_hparams(sets["transformer_base"] | {name: ["another"]}) == convert_hparams(
+            sets["transformer_base"]
+        )
+
+
+def test_the_sets(sets):
+    assert len(sets) == 30
+    for name, theirs in sets.items():
+        hparams, notes = convert_hparams(theirs)
+        assert notes == [], name
+        assert same_fields(hparams) == {field: theirs[field] for field in SAME}, name
+        assert (hparams.pos, hparams.accumulate_steps, hparams.dtype_policy) == ("timing_halves", 1, "float32")
+
+
+LARGER = [pytest.param(f"checkpoints/{name}", marks=pytest.mark.shared) for name in ("mt_prenorm", "wsj")]
+
+
+@pytest.mark.parametrize("folder", ["trained_wsj", *LARGER])
+def test_trained_models(fixtures, request, folder):
+    root = fixtures / "tensor2tensor" if folder == "trained_wsj" else request.getfixturevalue("shared") / "t2t"
+    theirs = read_hparams(root / folder / "hparams.json")
+    hparams, notes = convert_hparams(theirs)
+    assert notes == []
+    assert same_fields(hparams) == {field: theirs[field] for field in SAME}
+    small = (128, 512, 4, 3, 600, 100_000) if folder.endswith("mt_prenorm") else (64, 128, 4, 2, 100, 320)
+    fields = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers", "learning_rate_warmup_steps")
+    assert tuple(getattr(hparams, field) for field in (*fields, "train_steps")) == small
+    assert (hparams.learning_rate_schedule, hparams.learning_rate_constant) == (T2T_SCHEDULE, 1.0)
+    assert (hparams.pos, hparams.pre_norm, hparams.batch_size) == ("timing_halves", True, 1024)
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "expected"),
+    [
+        ("transformer_logits_prenorm", "hparams_json", ("n", "da", True, True, 2.0)),
+        ("transformer_logits_prenorm_unshared", "hparams_json", ("n", "da", False, True, 2.0)),
+        ("transformer_logits_postnorm_notse", "hparams_json", ("none", "dan", True, False, 1.0)),
+        ("train_trajectory_postnorm", "hparams", ("none", "dan", True, True, 0.05)),
+    ],
+)
+def test_models_whose_logits_are_known(t2t, name, key, expected):
+    with np.load(t2t / f"{name}.npz") as data:
+        theirs = json.loads(str(data[key]))
+    hparams, notes = convert_hparams(theirs)
+    assert notes == []
+    before, after, tied, target_space, constant = expected
+    assert (hparams.layer_preprocess_sequence, hparams.layer_postprocess_sequence) == (before, after)
+    assert hparams.shared_embedding_and_softmax_weights is tied
+    assert hparams.use_target_space_embedding is target_space
+    assert hparams.learning_rate_constant == pytest.approx(constant)
+    assert (hparams.hidden_size, hparams.filter_size) == (theirs["hidden_size"], theirs["filter_size"])
+    assert (hparams.filter_size, hparams.num_heads, hparams.num_hidden_layers) == (2 * hparams.hidden_size, 4, 2)
+    assert hparams.layer_prepostprocess_dropout == hparams.attention_dropout == hparams.relu_dropout == 0.0
+
+
+def rates(hparams, steps):
+    """Our learning rates when so many updates are done."""
+    optimizer = make_optimizer(hparams)
+    optimizer.build([])
+    values = []
+    for step in steps:
+        optimizer.iterations.assign(step)
+        values.append(float(optimizer.learning_rate))
+    return values
+
+
+def test_learning_rates(sets, fixtures):
+    """Of every schedule in lr.json, at every step, the first included."""
+    entries = json.loads((fixtures / "tensor2tensor" / "lr.json").read_text())["sets"]
+    assert len(entries) == 20
+    schedules = set()
+    for name, theirs in entries.items():
+        hparams, notes = convert_hparams(
+            sets["transformer_base"]
+            | {
+                "hidden_size": int(name.split("/hidden")[1]),
+                "learning_rate_schedule": theirs["schedule"],
+                "learning_rate_constant": theirs["constant"],
+                "learning_rate": theirs["learning_rate"],
+                "learning_rate_warmup_steps": theirs["warmup"],
+                "learning_rate_decay_scheme": theirs["decay_scheme"],
+            }
+        )
+        assert notes == [], name
+        np.testing.assert_allclose(rates(hparams, theirs["steps"]), theirs["values"], rtol=3e-7, err_msg=name)
+        schedules.add(theirs["schedule"])
+    assert schedules == {"legacy", "constant*linear_warmup*rsqrt_decay", T2T_SCHEDULE}
+
+
+def test_learning_rates_of_a_training(t2t):
+    with np.load(t2t / "train_trajectory_postnorm.npz") as data:
+        hparams, _ = convert_hparams(json.loads(str(data["hparams"])))
+        assert len(data["learning_rates"]) == 20
+        np.testing.assert_allclose(rates(hparams, range(20)), data["learning_rates"], rtol=3e-7)
+
+
+def test_a_schedule_may_have_blanks():
+    hparams, notes = converted(learning_rate_schedule="constant * linear_warmup * rsqrt_decay * rsqrt_hidden_size")
+    assert (hparams.learning_rate_schedule, hparams.learning_rate_constant, notes) == (T2T_SCHEDULE, 2.0, [])
+
+
+def test_missing_hparams_are_transformer_bases(sets):
+    assert convert_hparams(SMALLEST) == convert_hparams(sets["transformer_base"])
+
+
+def test_before_there_were_schedules_all_were_legacy(sets):
+    old = {name: value for name, value in sets["transformer_base_v2"].items() if name != "learning_rate_schedule"}
+    assert convert_hparams(old) == convert_hparams(sets["transformer_base_v2"])
+
+
+@pytest.mark.parametrize("optimizer", ["Adam", "true_adam", "TrueAdam"])
+def test_other_names_of_adam(optimizer):
+    assert converted(optimizer=optimizer) == converted()
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"pos": "none"}, {"pos": "none"}),
+        ({"layer_preprocess_sequence": "", "layer_postprocess_sequence": "dan"},
+         {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan"}),
+        ({"shared_embedding_and_softmax_weights": 0}, {"shared_embedding_and_softmax_weights": False}),
+        ({"use_target_space_embedding": 0}, {"use_target_space_embedding": False}),
+        ({"proximity_bias": 0, "causal_decoder_self_attention": 1}, {}),
+        ({"ffn_layer": "conv_hidden_relu"}, {}),
+        ({"shared_embedding": True}, {}),  # and the softmax's table shared as well
+        ({"layer_prepostprocess_dropout": 0, "label_smoothing": 0},
+         {"layer_prepostprocess_dropout": 0.0, "label_smoothing": 0.0}),
+        ({"optimizer": "multistep_adam", "optimizer_multistep_accumulate_steps": 8, "train_steps": 250_000},
+         {"accumulate_steps": 8, "train_steps": 31_250}),
+        ({"optimizer": "MultistepAdam", "optimizer_multistep_accumulate_steps": 1}, {}),
+        ({"max_length": 0, "batch_size": 1024}, {"max_length": 1024, "batch_size": 1024}),
+        ({"max_length": 1024, "batch_size": 1024}, {"max_length": 1024, "batch_size": 1024}),
+    ],
+)  # fmt: skip
+def test_converted(changes, expected):
+    assert converted(**changes) == (dataclasses.replace(converted()[0], **expected), [])
+
+
+DEFAULT_RATE = {
+    "learning_rate_schedule": "noam", "learning_rate_constant": 1.0, "learning_rate_warmup_steps": 4000
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "note", "expected"),
+    [
+        ({"weight_decay": 0.01}, "weight_decay=0.01: t2tlite has no weight decay.", {}),
+        ({"clip_grad_norm": 1.0}, "clip_grad_norm=1.0: t2tlite does not clip gradients.", {}),
+        ({"grad_noise_scale": 0.1}, "grad_noise_scale=0.1: t2tlite adds no noise to gradients.", {}),
+        ({"weight_noise": 0.1}, "weight_noise=0.1: t2tlite adds no noise to weights.", {}),
+        ({"symbol_dropout": 0.1}, "symbol_dropout=0.1: t2tlite does not drop tokens.", {}),
+        ({"attention_dropout_broadcast_dims": "0,1"},
+         "attention_dropout_broadcast_dims=0,1: t2tlite draws dropout for each element.", {}),
+        ({"relu_dropout_broadcast_dims": "1"},
+         "relu_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
+        ({"layer_prepostprocess_dropout_broadcast_dims": "1"},
+         "layer_prepostprocess_dropout_broadcast_dims=1: t2tlite draws dropout for each element.", {}),
+        ({"scheduled_sampling_prob": 0.5},
+         "scheduled_sampling_prob=0.5: t2tlite trains with teacher forcing only.", {}),
+        ({"sampling_method": "random"},
+         "sampling_method=random: t2tlite decodes by beam search; --decode_hparams=sampling_method=random samples.",
+         {}),
+        ({"min_length": 4}, "min_length=4: t2tlite trains on short pairs too.", {}),
+        ({"max_input_seq_length": 100},
+         "max_input_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
+         "training.", {}),
+        ({"max_target_seq_length": 100},
+         "max_target_seq_length=100: t2tlite truncates no sequences; it leaves pairs longer than max_length out of "
+         "training.", {}),
+        ({"split_to_length": 64}, "split_to_length=64: t2tlite does not split sequences.", {}),
+        ({"split_targets_chunk_length": 64},
+         "split_targets_chunk_length=64: t2tlite does not split sequences.", {}),
+        ({"activation_dtype": "bfloat16"},
+         "activation_dtype=bfloat16: t2tlite computes in float32; the hparam dtype_policy chooses mixed precision.",
+         {}),
+        ({"gpu_automatic_mixed_precision": True},
+         "gpu_automatic_mixed_precision=True: t2tlite computes in float32; the hparam dtype_policy chooses mixed "
+         "precision.", {}),
+        ({"shared_embedding": True, "shared_embedding_and_softmax_weights": False},
+         "shared_embedding=True: in t2tlite training continues with separate source and target embeddings.",
+         {"shared_embedding_and_softmax_weights": False}),
+        ({"optimizer": "adafactor"},
+         "optimizer=adafactor: t2tlite trains with Adam, at its default learning rate.", DEFAULT_RATE),
+        ({"learning_rate_schedule": "linear_warmup*constant*cosdecay", "learning_rate_warmup_steps": 100},
+         "learning_rate_schedule=linear_warmup*constant*cosdecay: t2tlite trains at its default learning rate "
+         "instead.", DEFAULT_RATE),
+        ({"learning_rate_schedule": "legacy", "learning_rate_decay_scheme": "sqrt"},
+         "learning_rate_schedule=legacy, learning_rate_decay_scheme=sqrt: t2tlite trains at its default learning rate "
+         "instead.", DEFAULT_RATE),
+        ({"optimizer_multistep_accumulate_steps": 8},
+         "optimizer_multistep_accumulate_steps=8: with optimizer=adam it slowed tensor2tensor's learning rate down; in "
+         "t2tlite it has no effect.", {}),
+        ({"use_fixed_batch_size": True, "batch_size": 64},
+         "use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size=4096.", {}),
+        ({"max_length": 1024, "batch_size": 512}, "max_length=1024: t2tlite requires at most batch_size=512.",
+         {"max_length": 512, "batch_size": 512}),
+        ({"max_length": -1}, "max_length=-1: t2tlite requires at least 1; max_length=256.", {}),
+        ({"attention_dropout": 1.0},
+         "attention_dropout=1.0: t2tlite requires at least 0.0 and at most 0.99; attention_dropout=0.0.",
+         {"attention_dropout": 0.0}),
+        ({"learning_rate_warmup_steps": 0},
+         "learning_rate_warmup_steps=0: t2tlite requires at least 1; learning_rate_warmup_steps=4000.",
+         {"learning_rate_warmup_steps": 4000}),
+        ({"train_steps": 0}, "train_steps=0: t2tlite requires at least 1; train_steps=100000.", {}),
+    ],
+)  # fmt: skip
+def test_noted(changes, note, expected):
+    assert converted(**changes) == (dataclasses.replace(converted()[0], **expected), [note])
+
+
+def test_adam_with_weight_decay_keeps_its_learning_rate():
+    hparams, notes = converted(optimizer="adam_w", weight_decay=0.01)
+    assert hparams == converted()[0]
+    assert notes == ["weight_decay=0.01: t2tlite has no weight decay."]
+
+
+def test_every_noted_hparam_is_tested():
+    (parameters,) = [mark for mark in test_noted.pytestmark if mark.name == "parametrize"]
+    assert set(NOTED) <= {name for changes, _, _ in parameters.args[1] for name in changes}
+
+
+def test_read(tmp_path):
+    path = tmp_path / "hparams.json"
+    path.write_text('{\n"hidden_size": 64,\n"bottom": {}\n}')
+    assert read_hparams(path) == {"hidden_size": 64, "bottom": {}}
+
+
+def test_no_file(tmp_path):
+    for path in (tmp_path / "hparams.json", tmp_path):
+        with pytest.raises(FileNotFoundError, match=re.escape(f"is required. Received: {path}, which is not a file.")):
+            read_hparams(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "received"),
+    [
+        (b'{"hidden_size": 512,\n"num_heads"', "Expecting ':' delimiter: line 2 column 12"),
+        (b"", "Expecting value: line 1 column 1"),
+        (b"[1, 2]", "a list."),
+        (b'{"optimizer": "\xff"}', "'utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_no_json_object(tmp_path, content, received):
+    path = tmp_path / "hparams.json"
+    path.write_bytes(content)
+    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
+    with pytest.raises(ValueError, match=told):
+        read_hparams(path)

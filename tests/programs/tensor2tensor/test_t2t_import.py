@@ -1,0 +1,185 @@
+"""Models that tensor2tensor trained, imported by the command, do here what they did there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from imported_model import WSJ_VOCABULARY, decoded, imported, lines, token_losses
+from tensor2tensor_checkpoint import TARGET_SPACE, variables_of, write_checkpoint, write_model
+
+import t2tlite
+from t2tlite.bin import t2t_avg_checkpoints
+from t2tlite.programs.tensor2tensor.variables import model_variables
+
+LOGITS = {"postnorm_notse": (97,), "prenorm": (97,), "prenorm_unshared": (97, 53)}  # fixture -> vocabulary sizes
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name != "prenorm_unshared")) for name in LOGITS]
+)
+def test_logits_and_losses(t2t, tmp_path, name):
+    data = np.load(t2t / f"transformer_logits_{name}.npz")
+    flags = write_model(tmp_path / "t2t", variables_of(data), str(data["hparams_json"]), LOGITS[name])
+    flags += [f"--target_space_id={TARGET_SPACE}"] if name != "postnorm_notse" else []
+    model = t2tlite.load(imported(tmp_path / "run", *flags)).model
+    logits = np.asarray(model(data["inputs"], data["targets"]))
+    np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
+    losses = token_losses(logits, data["targets"], smoothing=0.1)
+    np.testing.assert_allclose(losses, data["token_loss_ls0_1"], atol=1e-4)
+    np.testing.assert_allclose(token_losses(logits, data["targets"]).sum(), data["loss_numerator_ls0"], rtol=1e-5)
+
+
+# Models that its trainer trained: folder of the checkpoint, vocabulary, decode_hparams, input, its decoder's output.
+MT, WSJ = "checkpoints/mt_prenorm", "checkpoints/wsj"
+MT_VOCABULARY = "vocab.translate_ende_multi30k_small.2048.subwords"
+GREEDY, BEAM = "beam_size=1,extra_length=50", "beam_size=4,alpha=0.6,extra_length=50,batch_size=32"
+DECODED = {
+    "mt greedy": (MT, f"{MT}/{MT_VOCABULARY}", GREEDY, f"{MT}/in200.en", f"{MT}/last.greedy.txt"),
+    "mt beam": (MT, f"{MT}/{MT_VOCABULARY}", BEAM, f"{MT}/in200.en", f"{MT}/last.beam4.txt"),
+    "mt averaged greedy": (f"{MT}/avg3", f"{MT}/{MT_VOCABULARY}", GREEDY, f"{MT}/in200.en", f"{MT}/avg3.greedy.txt"),
+    "mt averaged beam": (f"{MT}/avg3", f"{MT}/{MT_VOCABULARY}", BEAM, f"{MT}/in200.en", f"{MT}/avg3.beam4.txt"),
+    "wsj": (WSJ, f"{WSJ}/{WSJ_VOCABULARY}", "extra_length=60", f"{WSJ}/in.txt", f"{WSJ}/out.txt"),
+    "wsj averaged": (
+        f"{WSJ}/avg2",
+        f"{WSJ}/{WSJ_VOCABULARY}",
+        "extra_length=60",
+        f"{WSJ}/in.txt",
+        f"{WSJ}/avg2.out.txt",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(shared, tmp_path_factory):
+    """A function that gives the run imported from a checkpoint; each is imported once."""
+    made: dict[str, Path] = {}
+
+    def run(folder: str, vocabulary: str) -> Path:
+        if folder not in made:
+            flags = [f"--t2t_checkpoint={shared / 't2t' / folder}", f"--t2t_vocab={shared / 't2t' / vocabulary}"]
+            made[folder] = imported(tmp_path_factory.mktemp("imported") / "run", *flags)
+        return made[folder]
+
+    return run
+
+
+@pytest.mark.parametrize("case", DECODED)
+def test_the_same_text(shared, runs, tmp_path, case):
+    folder, vocabulary, options, inputs, outputs = DECODED[case]
+    found = decoded(
+        runs(folder, vocabulary),
+        tmp_path / "out.txt",
+        f"--decode_from_file={shared / 't2t' / inputs}",
+        f"--decode_hparams={options}",
+    )
+    assert found == lines(shared / "t2t" / outputs)
+
+
+def n_best(found: list[str]) -> list[list[tuple[str, float]]]:
+    """t2t-decoder's lines `number ||| text ||| log_prob= value ||| score`, by number."""
+    rows: dict[int, list[tuple[str, float]]] = {}
+    for line in found:
+        number, text, _, score = line.split(" ||| ")
+        rows.setdefault(int(number), []).append((text, float(score)))
+    return [rows[number] for number in sorted(rows)]
+
+
+def test_the_same_beams_of_a_translator(shared, runs, tmp_path):
+    mt = shared / "t2t" / MT
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines(mt / "in200.en")[:50]), encoding="utf-8")
+    found = decoded(
+        runs(MT, f"{MT}/{MT_VOCABULARY}"),
+        tmp_path / "out.txt",
+        f"--decode_from_file={tmp_path / 'in.txt'}",
+        f"--decode_hparams={BEAM},return_beams=4",
+    )
+    for ours, line in zip(n_best(found), lines(mt / "last.beam4_scores50.txt"), strict=True):
+        cells = line.split("\t")  # text, score, text, score, ...
+        assert [text for text, _ in ours] == cells[0::2]
+        np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
+
+
+def test_the_same_beams_of_a_parser(shared, runs, tmp_path):
+    wsj = shared / "t2t" / WSJ
+    run = runs(WSJ, f"{WSJ}/{WSJ_VOCABULARY}")
+    flags = [f"--decode_from_file={wsj / 'in.txt'}", "--decode_hparams=beam_size=2,return_beams=2"]
+    found = n_best(decoded(run, tmp_path / "out.txt", *flags))
+    for ours, line in zip(found, lines(wsj / "outb.txt"), strict=True):
+        cells = line.split("\t")
+        assert [text for text, _ in ours] == cells[0::2]
+        np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
+
+
+@pytest.mark.parametrize(
+    ("folder", "pairs", "scores"), [(MT, "score50.tsv", "last.ref_scores50.txt"), (WSJ, "score.tsv", "scores.txt")]
+)
+def test_the_same_scores_of_a_file(shared, runs, tmp_path, folder, pairs, scores):
+    vocabulary = MT_VOCABULARY if folder == MT else WSJ_VOCABULARY
+    run = runs(folder, f"{folder}/{vocabulary}")
+    found = decoded(run, tmp_path / "out.txt", f"--score_file={shared / 't2t' / folder / pairs}")
+    expected = lines(shared / "t2t" / folder / scores)
+    np.testing.assert_allclose(np.array(found, float), np.array(expected, float), atol=1e-5)
+
+
+# What it recorded of the decoding of eight sentences: mode -> options here.
+RECORDED = {
+    "greedy": "beam_size=1,extra_length=50",
+    "beam4": "beam_size=4,extra_length=50,return_beams=4",
+}
+
+
+@pytest.mark.parametrize("mode", RECORDED)
+def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
+    data = np.load(shared / "t2t" / MT / "logits8.npz")
+    model = t2tlite.load(runs(MT, f"{MT}/{MT_VOCABULARY}"))
+    sentences = lines(shared / "t2t" / MT / "in200.en")[:8]
+    padded = [ids[: list(ids).index(1)].tolist() for ids in data["inputs"]]
+    assert model.source_encoder.encode_batch(sentences) == padded
+
+    logits = np.asarray(model.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
+    filled = data["targets"] != 0
+    np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
+    losses = token_losses(logits, data["targets"])
+    assert losses.sum() / filled.sum() == pytest.approx(float(data["eval_loss"]), abs=1e-4)
+
+    options = dict(part.split("=") for part in RECORDED[mode].split(","))
+    found = model.decode(sentences, model.options(**{name: int(value) for name, value in options.items()}))
+    scores = data[f"decode/{mode}/scores"].reshape(8, -1)
+    outputs = data[f"decode/{mode}/outputs"].reshape(8, scores.shape[1], -1)
+    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+        assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
+        np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
+
+
+def test_several_checkpoints_are_averaged_as_its_averages_are(shared, tmp_path):
+    """Two checkpoints a and b of which one average is known: b = 2 * average - a."""
+    folder = shared / "t2t" / MT
+    readers = [tf.train.load_checkpoint(str(path / "model.ckpt-2800")) for path in (folder, folder / "avg3")]
+    last, mean = ({n: r.get_tensor(n) for n in model_variables(r.get_variable_to_shape_map())} for r in readers)
+    other = {name: 2 * mean[name] - last[name] for name in mean}
+    for step, variables in ((2600, other), (2800, last)):
+        write_checkpoint(tmp_path / "t2t" / f"model.ckpt-{step}", variables)
+    (tmp_path / "t2t" / "hparams.json").write_bytes((folder / "hparams.json").read_bytes())
+    run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path / 't2t'}", f"--t2t_vocab={folder / MT_VOCABULARY}")
+    assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
+    found = decoded(
+        run,
+        tmp_path / "out.txt",
+        f"--checkpoint_path={run / 'averaged'}",
+        f"--decode_from_file={folder / 'in200.en'}",
+        f"--decode_hparams={GREEDY}",
+    )
+    assert found == lines(folder / "avg3.greedy.txt")
+
+
+def test_the_run_notes_where_it_comes_from(shared, runs):
+    run = runs(WSJ, f"{WSJ}/{WSJ_VOCABULARY}")
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert (manifest["problem"], manifest["task"]) == ("wsj_parsing", "parsing")
+    assert manifest["imported_from"]["folder"] == str(shared / "t2t" / WSJ)
+    assert (run / "vocab.subwords").read_bytes() == (shared / "t2t" / WSJ / WSJ_VOCABULARY).read_bytes()
+    assert "# t2t-import\n--t2t_checkpoint=" in (run / "flags.txt").read_text()

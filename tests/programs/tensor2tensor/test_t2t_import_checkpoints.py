@@ -1,0 +1,229 @@
+"""Which checkpoints t2t-import takes, from where, with which target space; and training on from them."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from imported_model import imported
+from numpy_transformer import SMALL, check_logits, draw, even_rows, shapes, shard_shapes, small_model
+from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
+
+import t2tlite
+from t2tlite.bin import t2t_datagen, t2t_trainer
+from t2tlite.config import T2T_SCHEDULE
+from t2tlite.files.checkpoint_paths import list_checkpoints
+from t2tlite.programs.tensor2tensor.variables import trained_target_space
+from t2tlite.run_folder import RunFolder
+from t2tlite.training.checkpoints import restore_weights
+
+SPACE = "transformer/body/target_space_embedding/kernel"
+
+
+def check_checkpoints(run: Path, expected: dict[int, dict], hparams: dict, sizes=(41,), space: int = 0) -> None:
+    """A run has these checkpoints (step -> variables) and no other, and they compute what they stand for."""
+    assert list_checkpoints(run) == [f"{run}/model.ckpt-{step}" for step in sorted(expected)]
+    translator = t2tlite.load(run)
+    assert translator.step == max(expected)
+    for step, variables in expected.items():
+        restore_weights(translator.model, f"{run}/model.ckpt-{step}")
+        check_logits(translator.model, variables, hparams, sizes, space)
+
+
+# several checkpoints
+
+
+def test_all_checkpoints_of_a_folder(tmp_path, capsys):
+    """In the order of their numbers: 10 comes after 9."""
+    steps, wanted = (0, 9, 10, 250_000, 10**12), shapes(SMALL) | shard_shapes(41, 16, "shared", [41])
+    models = {step: draw(wanted, seed) for seed, step in enumerate(steps)}
+    for step in (250_000, 9, 10**12, 0):
+        write_checkpoint(tmp_path / "t2t" / f"model.ckpt-{step}", models[step])
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", models[10], SMALL, (41,), step=10))
+    check_checkpoints(run, models, SMALL)
+    count = sum(value.size for value in models[10].values()) - 31 * 16  # one of the 32 rows of target spaces
+    told = ", ".join(f"model.ckpt-{step}" for step in steps)
+    assert f"Imported {told}: {count:,} parameters, target space 0. " in capsys.readouterr().out
+
+
+def test_checkpoints_are_added(tmp_path):
+    """Trained on with more steps and another learning rate, then averaged elsewhere."""
+    hparams, first = small_model(train_steps=7)
+    other = {name: value + 0.1 for name, value in first.items()}
+    flags = write_model(tmp_path / "t2t", first, hparams, (41,))
+    (tmp_path / "t2t" / "flags_t2t.txt").write_text("--problem=translate_any\n--model=transformer\n")
+    run = imported(tmp_path / "run", *flags)
+    (tmp_path / "t2t" / "model.ckpt-7.index").unlink()
+    write_model(tmp_path / "t2t", other, hparams | {"train_steps": 9, "learning_rate_constant": 0.5}, (41,), step=9)
+    imported(run, *flags)
+    average = write_checkpoint(tmp_path / "elsewhere" / "averaged.ckpt-0", first)
+    imported(run, f"--t2t_checkpoint={average}", flags[1], f"--t2t_hparams={tmp_path / 't2t' / 'hparams.json'}")
+    check_checkpoints(run, {0: first, 7: first, 9: other}, hparams)
+    ours = RunFolder(run).hparams()
+    assert (ours.train_steps, ours.learning_rate_schedule, ours.learning_rate_constant) == (9, T2T_SCHEDULE, 0.5)
+    assert RunFolder(run).manifest().problem == "translate_any"
+
+
+@pytest.mark.slow
+def test_the_same_checkpoint_once_more(tmp_path):
+    hparams, variables = small_model()
+    flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    run = imported(tmp_path / "run", *flags)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", variables)
+    imported(run, *flags)
+    check_checkpoints(run, {7: variables, 8: variables}, hparams)
+    for name in set(before) - {"checkpoint"}:
+        assert (run / name).read_bytes() == before[name], name
+
+
+@pytest.mark.slow
+def test_a_list_of_checkpoints_that_are_gone_does_not_count(tmp_path):
+    hparams, variables = small_model()
+    flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    (tmp_path / "t2t" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
+    check_checkpoints(imported(tmp_path / "run", *flags), {7: variables}, hparams)
+
+
+# where files lie
+
+
+@pytest.mark.parametrize(
+    "ending", ["", *(pytest.param(e, marks=pytest.mark.slow) for e in (".index", ".meta", ".data-00000-of-00001"))]
+)
+def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
+    hparams, variables = small_model()
+    _, vocabulary = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", {"other": np.float32(1)})
+    run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path}/t2t/model.ckpt-7{ending}", vocabulary)
+    assert list_checkpoints(run) == [f"{run}/model.ckpt-7"]
+
+
+@pytest.mark.slow
+def test_names_with_spaces_and_a_home(tmp_path, monkeypatch):
+    hparams, variables = small_model()
+    write_model(tmp_path / "my models" / "train dir", variables, hparams, (41,))
+    write_vocabulary(tmp_path / "my models" / "vocab.any.41", 41)  # a name as older versions gave
+    monkeypatch.setenv("HOME", str(tmp_path))
+    flags = ["--t2t_checkpoint=~/my models/train dir", "--t2t_vocab=~/my models/vocab.any.41"]
+    imported(Path("~/my models/run"), *flags, "--t2t_hparams=~/my models/train dir/hparams.json")
+    check_checkpoints(tmp_path / "my models" / "run", {7: variables}, hparams)
+
+
+@pytest.mark.slow
+def test_hparams_above_an_average(tmp_path, monkeypatch):
+    """Also as seen from the folder of the average."""
+    hparams, variables = small_model()
+    _, vocabulary = write_model(tmp_path / "t2t", {"other": np.float32(1)}, hparams, (41,))
+    average = write_checkpoint(tmp_path / "t2t" / "avg" / "model.ckpt-7", variables).parent
+    run = imported(tmp_path / "run", f"--t2t_checkpoint={average}", vocabulary)
+    check_checkpoints(run, {7: variables}, hparams)
+    monkeypatch.chdir(average)
+    run = imported(tmp_path / "run2", "--t2t_checkpoint=.", vocabulary)
+    assert RunFolder(run).manifest().imported_from.folder == str(average)
+
+
+# the target space
+
+
+def adam_slots(variables: dict, moved: tuple[int, ...], prefix: str = "training/") -> dict[str, np.ndarray]:
+    """What Adam remembers: of the target space embedding, of these rows alone."""
+    slots = {f"{prefix}{name}/{slot}": np.ones_like(v) for name, v in variables.items() for slot in ("Adam", "Adam_1")}
+    moments = np.zeros_like(variables[SPACE])
+    moments[list(moved)] = 1e-8
+    return slots | {f"{prefix}{SPACE}/Adam_1": moments}
+
+
+@pytest.mark.parametrize("prefix", ["training/", pytest.param("", marks=pytest.mark.slow)])
+def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
+    hparams, variables = small_model()
+    stored = variables | adam_slots(variables, (21,), prefix) | {"global_step": np.int64(7)}
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", stored, hparams, (41,)))
+    check_checkpoints(run, {7: variables}, hparams, space=21)
+    told = capsys.readouterr()
+    assert "target space 21." in told.out
+    assert "Note: " not in told.err
+
+
+@pytest.mark.parametrize("moved", [(), (3, 4), tuple(range(32))])
+def test_adam_does_not_tell(moved):
+    variables = small_model()[1]
+    assert trained_target_space(variables | adam_slots(variables, moved)) is None
+    assert trained_target_space(variables | {f"training/{SPACE}/Adam_1": np.float32(1)}) is None  # of another shape
+
+
+@pytest.mark.slow
+def test_the_newest_checkpoint_tells_the_target_space(tmp_path):
+    """At step 0 Adam remembers nothing."""
+    hparams, variables = small_model()
+    flags = write_model(tmp_path / "t2t", variables | adam_slots(variables, (5,)), hparams, (41,))
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-0", variables | adam_slots(variables, ()))
+    check_checkpoints(imported(tmp_path / "run", *flags), {0: variables, 7: variables}, hparams, space=5)
+
+
+def test_a_target_space_of_choice(tmp_path, capsys):
+    hparams, variables = small_model()
+    flags = write_model(tmp_path / "t2t", variables | adam_slots(variables, (5,)), hparams, (41,))
+    run = imported(tmp_path / "run", *flags, "--target_space_id=31")
+    check_checkpoints(run, {7: variables}, hparams, space=31)
+    told = capsys.readouterr().err
+    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in told
+    imported(tmp_path / "right", *flags, "--target_space_id=5")
+    assert "Note: " not in capsys.readouterr().err
+
+
+def test_a_target_space_that_nothing_tells(tmp_path, capsys):
+    hparams, variables = small_model()
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
+    told = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
+    assert f"Note: {told}, as in nearly all problems; if yours" in capsys.readouterr().err
+    assert RunFolder(run).manifest().target_space == 0
+
+
+# training on
+
+
+def parallel_text(folder: Path) -> list[str]:
+    """Files of a few words that every vocabulary here has, and the flags that name them."""
+    draw_word = random.Random(1).choice
+    flags = []
+    for split, count in (("train", 60), ("dev", 5)):
+        for side in ("source", "target"):
+            text = (" ".join(draw_word(["word1", "word5", "word12"]) for _ in range(6)) for _ in range(count))
+            (folder / f"{split}.{side}").write_text("\n".join(text) + "\n")
+            flags.append(f"--{split}_{side}={folder}/{split}.{side}")
+    return flags
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(41, 29), (41,)])
+def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
+    """With its vocabularies and hparams. The first update has rate 0 there, so it leaves the weights as they were."""
+    hparams = SMALL | {"shared_embedding_and_softmax_weights": len(sizes) == 1}
+    tables = {"shared": 41} if len(sizes) == 1 else {"input_emb": 41, "target_emb": 29, "softmax": 29}
+    wanted = shapes(hparams)
+    for kind, size in tables.items():
+        wanted |= shard_shapes(size, 16, kind, even_rows(size))
+    variables = draw(wanted)
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
+    vocabularies = ["vocab.subwords"] if len(sizes) == 1 else ["vocab.source.subwords", "vocab.target.subwords"]
+    names = ",".join(str(run / name) for name in vocabularies)
+    data = ["--problem=parallel_text", f"--data_dir={tmp_path / 'data'}"]
+    made = [*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]
+    assert t2t_datagen.main(made) == 0
+    trained = [f"--data_dir={tmp_path / 'data'}", "--train_steps=3", "--local_eval_frequency=1"]
+    assert t2t_trainer.main([f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]) == 0
+    assert f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err
+    new = t2tlite.load(tmp_path / "new", "model.ckpt-1")
+    check_logits(new.model, variables, hparams, sizes)
+    before = new.model.get_weights()
+    restore_weights(new.model, f"{tmp_path}/new/model.ckpt-3")
+    assert not any(map(np.array_equal, before, new.model.get_weights()))
+    assert RunFolder(tmp_path / "new").hparams() == RunFolder(run).hparams()
+    manifest = RunFolder(tmp_path / "new").manifest()
+    assert manifest.problem == "parallel_text"
+    assert manifest.imported_from is None
+    for name in vocabularies:
+        assert (tmp_path / "new" / name).read_bytes() == (run / name).read_bytes()

@@ -1,0 +1,170 @@
+"""A run directory's records: read, written, damaged, and as earlier versions wrote them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from t2tlite.config import HParams
+from t2tlite.run_folder import DecodeRecord, DevEvaluation, Environment, RunCost, RunFolder, run_of
+
+COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
+DECODED = DecodeRecord("dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, "sig", {"beam_size": 4}, 1.5, name="dev.9")
+
+# What version 0.1.0 wrote; `imported_from`, "task" and the vocabulary's "type" came later than some runs.
+OLD_MANIFEST = {
+    "format": 1,
+    "problem": "parallel_text",
+    "t2tlite": "0.1.0",
+    "options": {"vocab_size": 300},
+    "languages": {"source": "en", "target": "de"},
+    "decode_defaults": {"beam_size": 4, "alpha": 0.6, "extra_length": 50},
+    "vocabulary": {"file": "vocab.model", "size": 300, "bytes": 5, "sha256": "a"},
+    "splits": {
+        "train": {
+            "pairs": 10,
+            "source_tokens": 40,
+            "target_tokens": 60,
+            "longest_source": 5,
+            "longest_target": 8,
+            "dropped": {"empty": 1},
+            "shards": [{"file": "train-00000.arrow", "pairs": 10, "bytes": 7, "sha256": "b"}],
+        }
+    },
+    "made_from": [{"file": "train.en", "bytes": 3, "sha256": "c"}],
+    "reverse": True,
+    "data_dir": "/data",
+}
+
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps(OLD_MANIFEST))
+    (tmp_path / "hparams.json").write_text(HParams(hidden_size=64).to_json())
+    return RunFolder(tmp_path)
+
+
+def test_a_manifest_of_an_earlier_version_in_the_runs_direction(run):
+    manifest = run.manifest()
+    assert (manifest.name, manifest.task, manifest.language_pair) == ("parallel_text_rev", "translation", ("de", "en"))
+    assert manifest.vocabulary_sizes == (300, 300)
+    train = manifest.split("train")
+    assert (train.source_tokens, train.longest_source, train.mean_lengths) == (60, 8, (6.0, 4.0))
+    assert manifest.splits["train"].source_tokens == 40  # as the files have it
+    assert manifest.imported_from is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("problem", 3, r"manifest\.json is damaged: Expected `str`, got `int` - at `\$\.problem`\. Copy it again"),
+        ("vocabulary", {"file": "v"}, r"is damaged: Object missing required field `size` - at `\$\.vocabulary`\."),
+        ("splits", {"train": {"pairs": "x"}}, r"Expected `int`, got `str` - at `\$\.splits\[\.\.\.\]\.pairs`\."),
+    ],
+)
+def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
+    (run.path / "manifest.json").write_text(json.dumps({**OLD_MANIFEST, name: value}))
+    with pytest.raises(ValueError, match=message):
+        run.manifest()
+
+
+def test_what_is_written_is_read_again(run):
+    environment = Environment("0.1.0", "2.21.0", "3.15.1", "2.4.6", "3.11.7", "x86_64 CPU, 2 cores", 1)
+    run.write_environment(environment)
+    command = ["t2t-trainer", "--problem=parallel_text_rev", "--hparams_set=transformer_tiny"]
+    run.write_flags(command)
+    run.write_costs([COST, RunCost(step=12, steps=12, seconds=3.5, device_seconds=7.0, tokens=900, flops=2e9)])
+    run.write_best(DevEvaluation(9, {"loss": 0.5, "bleu": 30.0}))
+    run.write_decode_record(DECODED)
+    run.decoded_text("dev.9").write_text("eins\nzwei\n")
+    assert run.environment() == environment
+    assert run.command() == command
+    assert run.flags() == {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
+    assert [cost.step for cost in run.costs()] == [9, 12]
+    assert run.costs()[0] == COST
+    assert run.best() == DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
+    assert run.decode_records() == ([DECODED], [])
+    assert run.outputs(DECODED) == ["eins", "zwei"]
+
+
+def test_an_empty_directory(tmp_path):
+    run = RunFolder(tmp_path)
+    assert not run.exists()
+    assert (run.environment(), run.costs(), run.best(), run.flags(), run.checkpoints()) == (None, [], None, {}, [])
+    assert run.decode_records() == ([], [])
+    with pytest.raises(FileNotFoundError, match=r"^--output_dir must be the folder of a run .* no hparams\.json\.$"):
+        run.hparams()
+    with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
+        run.manifest()
+
+
+@pytest.mark.parametrize("older", [True, False])
+def test_outputs_of_n_best_lists_are_the_first_of_each_sentence(run, older):
+    record = DecodeRecord("test", 9, "", 2, {}, "", {"return_beams": 2}, 1.0, name="test.9")
+    values = ["-0.1", "-0.2", "-0.3", "-0.4"] if older else [f"log_prob= -{n}.5 ||| -0.{n}" for n in range(4)]
+    outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
+    text = "".join(f"{output} ||| {value}\n" for output, value in zip(outputs, values, strict=True))
+    run.decoded_text("test.9").parent.mkdir()
+    run.decoded_text("test.9").write_text(text)
+    assert run.outputs(record) == ["a ||| b", "d"]
+    run.decoded_text("test.9").write_text(text + "2 ||| f ||| -0.5\n")
+    with pytest.raises(ValueError, match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"):
+        run.outputs(record)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "options", "name"),
+    [
+        ("model.ckpt-9", {}, "dev.9"),
+        ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
+        ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
+        ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
+        ("../other/model.ckpt-9", {}, "dev.9.other"),
+    ],
+)
+def test_decodings_with_another_checkpoint_or_other_options_have_names_of_their_own(run, checkpoint, options, name):
+    assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
+    run.write_decode_record(DECODED)
+    other = dataclasses.replace(DECODED, name=name, scores={"BLEU": 99.0})
+    run.write_decode_record(other)
+    found, complaints = run.decode_records()
+    assert complaints == []
+    assert sorted(r.scores["BLEU"] for r in found) == ([99.0] if name == "dev.9" else [30.5, 99.0])
+
+
+def test_a_decode_record_of_an_earlier_version_is_named_after_its_file(run):
+    run.write_decode_record(DECODED)
+    path = run.path / "decodes" / "dev.9.json"
+    old = {name: value for name, value in json.loads(path.read_text()).items() if name != "name"}
+    path.write_text(json.dumps(old))
+    run.decoded_text("dev.9").write_text("eins\nzwei\n")
+    ((record,), _) = run.decode_records()
+    assert record == DECODED
+    assert run.outputs(record) == ["eins", "zwei"]
+
+
+def test_a_damaged_decode_record_is_reported_and_the_others_are_read(run):
+    run.write_decode_record(DECODED)
+    (run.path / "decodes" / "test.3.json").write_text('{"split": "test"}')
+    records, (complaint,) = run.decode_records()
+    assert records == [DECODED]
+    assert "test.3.json is damaged: Object missing required field `step`" in complaint
+
+
+def test_checkpoints_in_a_folder_whose_name_is_a_pattern(tmp_path):
+    """Names such as lr[1] are no glob patterns."""
+    run = RunFolder(tmp_path / "lr[1]")
+    run.path.mkdir()
+    for folder in (run.path, tmp_path):
+        (folder / "model.ckpt-7.index").touch()
+    assert run.checkpoints() == [f"{run.path}/model.ckpt-7"]
+
+
+def test_the_run_of_a_checkpoint(run):
+    for folder in (run.path, run.best_folder):
+        folder.mkdir(exist_ok=True)
+        (folder / "model.ckpt-3.index").touch()
+    for path in (run.path, run.path / "model.ckpt-3", run.best_folder, run.best_folder / "model.ckpt-3"):
+        assert run_of(path).path == run.path
