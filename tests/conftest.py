@@ -49,21 +49,21 @@ def cpu_devices() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
+def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
     """The run of tiny_run.py, trained when first asked for: some five seconds. Read only."""
-    from tiny_run import tiny_run
+    from tiny_run import train_tiny_run
 
-    return tiny_run(tmp_path_factory)
+    return train_tiny_run(tmp_path_factory)
 
 
 @pytest.fixture
-def copy(made, tmp_path: Path) -> Path:
+def tiny_run_copy(tiny_run, tmp_path: Path) -> Path:
     """A copy of that run, without what other tests decoded with it."""
-    return Path(shutil.copytree(made.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")))
+    return Path(shutil.copytree(tiny_run.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")))
 
 
 @pytest.fixture
-def dev(monkeypatch: pytest.MonkeyPatch) -> list:
+def fake_dev_losses(monkeypatch: pytest.MonkeyPatch) -> list:
     """Lets training steps do nothing, and evaluations find the losses that a test adds to this list.
 
     An exception in the list is raised in the evaluation, and a signal comes during it.

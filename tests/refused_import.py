@@ -35,10 +35,10 @@ def refused(theirs: Path, capsys, message: str, *more: str) -> None:
     before = contents(theirs.parent)
     capsys.readouterr()
     assert t2t_import.main(given(theirs, *more)) == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "Traceback" not in told.err
-    assert told.err.count("t2tlite: ") == 1
-    assert re.search(f"t2tlite: {message}", told.err, re.DOTALL), told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "Traceback" not in output.err
+    assert output.err.count("t2tlite: ") == 1
+    assert re.search(f"t2tlite: {message}", output.err, re.DOTALL), output.err
     assert contents(theirs.parent) == before
     assert not (theirs.parent / "run").exists() or "run/manifest.json" in before

@@ -116,10 +116,10 @@ def quick(command: Command) -> list[str]:
 
 
 @pytest.mark.parametrize("document", RUN, ids=lambda path: path.name)
-def test_blocks_run(document, made, tmp_path, monkeypatch, capsys):
+def test_blocks_run(document, tiny_run, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    lay_out(tmp_path, made.run)
+    lay_out(tmp_path, tiny_run.run)
     count = 0
     for block in blocks(document):
         where, variables = f"{document.name}, block at line {block.line}", {}

@@ -36,9 +36,9 @@ def run_example(source: str, names: dict[str, object]) -> str:
 
 
 @pytest.fixture
-def loads(made, load, monkeypatch, tmp_path) -> None:
+def loads(tiny_run, load, monkeypatch, tmp_path) -> None:
     """Lets examples load the tiny run, as that of a parser too, and write into a folder of their own."""
-    model = load(made.run, None)
+    model = load(tiny_run.run, None)
     parser = Translator(model.model, model.encoders, model.manifest, engine=model.engine)
     parser.task = ParsingTask()
     monkeypatch.setattr(t2tlite, "load", lambda run, checkpoint_path=None: parser if run.endswith("gum") else model)

@@ -73,7 +73,7 @@ def test_an_environment_that_other_checkouts_share_is_not_emptied(tmp_path):
     (tmp_path / "shared").mkdir()
     (tmp_path / "shared" / "kept").touch()
     (tmp_path / ".venv").symlink_to("shared")
-    made = subprocess.run(["make", "install"], cwd=tmp_path, capture_output=True, text=True)
-    assert made.returncode != 0
-    assert ".venv must be a folder of this checkout alone" in made.stderr
+    tiny_run = subprocess.run(["make", "install"], cwd=tmp_path, capture_output=True, text=True)
+    assert tiny_run.returncode != 0
+    assert ".venv must be a folder of this checkout alone" in tiny_run.stderr
     assert (tmp_path / "shared" / "kept").exists()

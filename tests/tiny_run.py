@@ -89,34 +89,34 @@ def user_package(factory: pytest.TempPathFactory) -> Path:
     return package
 
 
-def tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
+def train_tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
     """Trains the run; tests ask for the fixture `made`."""
     folder = factory.mktemp("tiny_run")
-    made = TinyRun(user_package(factory), folder / "data", folder / "run", "", "")
+    tiny_run = TinyRun(user_package(factory), folder / "data", folder / "run", "", "")
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         more = "--generate_data", "--num_processes=1", "--local_eval_frequency=40"
-        status = t2t_trainer.main(trainer_flags(made, made.run, *more))
+        status = t2t_trainer.main(trainer_flags(tiny_run, tiny_run.run, *more))
     assert status == 0, err.getvalue()
-    return made._replace(stdout=out.getvalue(), stderr=err.getvalue())
+    return tiny_run._replace(stdout=out.getvalue(), stderr=err.getvalue())
 
 
-def trainer_flags(made: TinyRun, output_dir: Path, *flags: str) -> list[str]:
+def trainer_flags(tiny_run: TinyRun, output_dir: Path, *flags: str) -> list[str]:
     """The flags of t2t-trainer; a flag given again in `flags` counts."""
     return [
-        f"--t2t_usr_dir={made.package}",
+        f"--t2t_usr_dir={tiny_run.package}",
         "--problem=twenty_words",
         "--hparams_set=twenty_words_tiny",
-        f"--data_dir={made.data}",
+        f"--data_dir={tiny_run.data}",
         f"--output_dir={output_dir}",
         *flags,
     ]
 
 
-def train(made: TinyRun, output_dir: Path, *flags: str) -> int:
+def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:
     """Calls t2t-trainer in this process and returns its exit status. It decodes no samples, which takes seconds."""
     with mock.patch("t2tlite.programs.runs.train.SAMPLES", 0):
-        return t2t_trainer.main(trainer_flags(made, output_dir, *flags))
+        return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
 
 
 def tensors(checkpoint: str | Path) -> dict:
@@ -126,9 +126,9 @@ def tensors(checkpoint: str | Path) -> dict:
     return {name: reader.get_tensor(name) for name in names}
 
 
-def small(made, output_dir, *more):
+def small(tiny_run, output_dir, *more):
     """Trains a very small model with dropout; returns the exit status."""
-    return train(made, output_dir, f"--hparams={SMALL}", *more)
+    return train(tiny_run, output_dir, f"--hparams={SMALL}", *more)
 
 
 def events(folder):

@@ -227,10 +227,10 @@ def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
     assert text.count("old") == 1  # the other block
 
 
-def test_a_file_to_decode_needs_a_model_that_the_peers_also_have(made, tmp_path):
+def test_a_file_to_decode_needs_a_model_that_the_peers_also_have(tiny_run, tmp_path):
     file_decoding = importlib.import_module("file_decoding")
     with pytest.raises(ValueError, match="The run must be pre-norm with one shared embedding"):
-        file_decoding.write_job(made.run, ["red cat"], 2, tmp_path / "job.npz")
+        file_decoding.write_job(tiny_run.run, ["red cat"], 2, tmp_path / "job.npz")
 
 
 @pytest.mark.parametrize(

@@ -28,9 +28,9 @@ def last_lines(capsys):
     return capsys.readouterr().out.partition("The run is in ")[2].splitlines()[1:]
 
 
-def test_the_last_lines_name_the_newest_and_the_best_with_their_metrics(made, tmp_path, dev, capsys):
-    dev += [2.0, 3.0, 2.5]
-    assert small(made, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
+def test_the_last_lines_name_the_newest_and_the_best_with_their_metrics(tiny_run, tmp_path, fake_dev_losses, capsys):
+    fake_dev_losses += [2.0, 3.0, 2.5]
+    assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
     assert last_lines(capsys) == [
         "Newest checkpoint, step 6: dev loss 2.5000, perplexity 12.182, accuracy 0.5000. t2t-decoder uses it by "
         "default.",
@@ -40,15 +40,15 @@ def test_the_last_lines_name_the_newest_and_the_best_with_their_metrics(made, tm
     ]
 
 
-def test_the_newest_is_the_best(copy):
-    run = RunFolder(copy)
+def test_the_newest_is_the_best(tiny_run_copy):
+    run = RunFolder(tiny_run_copy)
     run.write_best(DevEvaluation(120, {"loss": 2.0}))
     said = ["Its newest checkpoint, of step 120, is also the best by dev loss: dev loss 2.0000."]
     assert after_training(run, stops_early=False) == said
 
 
-def test_stopped_early_there_is_no_hint_to_do_so(copy):
-    run = RunFolder(copy)
+def test_stopped_early_there_is_no_hint_to_do_so(tiny_run_copy):
+    run = RunFolder(tiny_run_copy)
     run.write_best(DevEvaluation(80, {"loss": 2.0}))
     assert len(after_training(run, stops_early=True)) == 2
     *_, hint = after_training(run, stops_early=False)
@@ -56,31 +56,31 @@ def test_stopped_early_there_is_no_hint_to_do_so(copy):
     assert hint == said
 
 
-def test_chosen_by_bleu(copy):
-    run = RunFolder(copy)
+def test_chosen_by_bleu(tiny_run_copy):
+    run = RunFolder(tiny_run_copy)
     run.write_best(DevEvaluation(80, {"loss": 2.5, "bleu": 30.126, "chrf2": 50.0}))
     _, best, _ = after_training(run, stops_early=False)
     assert best.startswith("Best checkpoint by dev BLEU, step 80: dev loss 2.5000, BLEU 30.13, chrF2 50.00. ")
 
 
-def test_without_evaluations_nothing_is_said(copy):
-    shutil.rmtree(copy / "best")
-    assert after_training(RunFolder(copy), stops_early=False) == []
+def test_without_evaluations_nothing_is_said(tiny_run_copy):
+    shutil.rmtree(tiny_run_copy / "best")
+    assert after_training(RunFolder(tiny_run_copy), stops_early=False) == []
 
 
-def choose_best(copy, step):
+def choose_best(tiny_run_copy, step):
     """Makes the run's checkpoint of that step its best."""
-    run = RunFolder(copy)
+    run = RunFolder(tiny_run_copy)
     shutil.rmtree(run.best_folder)
     run.best_folder.mkdir()
-    for file in copy.glob(f"model.ckpt-{step}.*"):
+    for file in tiny_run_copy.glob(f"model.ckpt-{step}.*"):
         shutil.copy(file, run.best_folder)
     return run
 
 
-def test_the_newest_is_used_and_the_best_named(copy, source, capsys):
-    choose_best(copy, 80)
-    command = [f"--output_dir={copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
+def test_the_newest_is_used_and_the_best_named(tiny_run_copy, source, capsys):
+    choose_best(tiny_run_copy, 80)
+    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
     assert t2t_decoder.main(command) == 0
     said = capsys.readouterr()
     assert said.out == "katze rot hund sieht\n"
@@ -88,28 +88,30 @@ def test_the_newest_is_used_and_the_best_named(copy, source, capsys):
     assert said.err.splitlines()[0] == remark
 
 
-def test_remarks(copy):
-    run = choose_best(copy, 80)
-    assert remarks(run, f"{copy}/best/model.ckpt-80") == [f"Using checkpoint {copy}/best/model.ckpt-80."]
-    assert remarks(run, f"{copy}/model.ckpt-40") == [f"Using checkpoint {copy}/model.ckpt-40."]
-    choose_best(copy, 120)
-    assert remarks(run, f"{copy}/model.ckpt-120") == []
+def test_remarks(tiny_run_copy):
+    run = choose_best(tiny_run_copy, 80)
+    assert remarks(run, f"{tiny_run_copy}/best/model.ckpt-80") == [
+        f"Using checkpoint {tiny_run_copy}/best/model.ckpt-80."
+    ]
+    assert remarks(run, f"{tiny_run_copy}/model.ckpt-40") == [f"Using checkpoint {tiny_run_copy}/model.ckpt-40."]
+    choose_best(tiny_run_copy, 120)
+    assert remarks(run, f"{tiny_run_copy}/model.ckpt-120") == []
 
 
-def test_a_checkpoint_of_training_that_was_undone(copy, source, capsys):
-    run = choose_best(copy, 120)
-    remove_checkpoint(f"{copy}/model.ckpt-120")
-    command = [f"--output_dir={copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
+def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, source, capsys):
+    run = choose_best(tiny_run_copy, 120)
+    remove_checkpoint(f"{tiny_run_copy}/model.ckpt-120")
+    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
     assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
     said = (
-        f"It is later than the newest checkpoint of {copy}, of step 80: of training that was undone. t2t-trainer "
-        f"resumes only without it. Delete {copy}/best, or put the missing checkpoints back."
+        f"It is later than the newest checkpoint of {tiny_run_copy}, of step 80: of training that was undone. t2t-trainer "
+        f"resumes only without it. Delete {tiny_run_copy}/best, or put the missing checkpoints back."
     )
     assert said in capsys.readouterr().err.splitlines()
     run.best_folder.rename(run.averaged_folder)
-    averaged = f"{copy}/averaged/model.ckpt-120"
-    assert remarks(run, averaged)[1:] == [said.replace(f"{copy}/best", f"{copy}/averaged")]
-    for path in list_checkpoints(copy):  # a run given away with that checkpoint alone
+    averaged = f"{tiny_run_copy}/averaged/model.ckpt-120"
+    assert remarks(run, averaged)[1:] == [said.replace(f"{tiny_run_copy}/best", f"{tiny_run_copy}/averaged")]
+    for path in list_checkpoints(tiny_run_copy):  # a run given away with that checkpoint alone
         remove_checkpoint(path)
     assert remarks(run, averaged) == [f"Using checkpoint {averaged}."]
 

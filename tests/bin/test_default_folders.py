@@ -35,9 +35,9 @@ def test_the_papers_command_in_an_empty_folder(empty, capsys):
 
 
 @pytest.mark.slow
-def test_train_and_decode_by_names_alone(made, empty, capsys):
-    (empty / "data").symlink_to(made.data)
-    package = f"--t2t_usr_dir={made.package}"
+def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
+    (empty / "data").symlink_to(tiny_run.data)
+    package = f"--t2t_usr_dir={tiny_run.package}"
     assert t2t_trainer.main([*NAMES, package, f"--hparams={SMALL}", "--train_steps=1"]) == 0
     said = capsys.readouterr()
     assert said.err.startswith(f"The run is in {RUN}.\n")
@@ -54,8 +54,8 @@ def test_train_and_decode_by_names_alone(made, empty, capsys):
     )
 
 
-def test_average_and_decode_by_names_alone(made, empty, capsys):
-    shutil.copytree(made.run, empty / RUN)
+def test_average_and_decode_by_names_alone(tiny_run, empty, capsys):
+    shutil.copytree(tiny_run.run, empty / RUN)
     assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
     assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
 
@@ -70,8 +70,10 @@ def test_average_and_decode_by_names_alone(made, empty, capsys):
     assert "Received: runs/twenty_words-absent, which has no hparams.json." in capsys.readouterr().err
 
 
-def test_data_is_made_in_data(empty, made, capsys):
-    assert t2t_datagen.main([NAMES[0], f"--t2t_usr_dir={made.package}", "--train_size=300", "--num_processes=1"]) == 0
+def test_data_is_made_in_data(empty, tiny_run, capsys):
+    assert (
+        t2t_datagen.main([NAMES[0], f"--t2t_usr_dir={tiny_run.package}", "--train_size=300", "--num_processes=1"]) == 0
+    )
     assert "twenty_words: made in" in capsys.readouterr().out
     assert len(open_dataset(empty / "data", "twenty_words").store("train")) == 300
 

@@ -254,9 +254,9 @@ def test_flags_from_a_file(parsed, tmp_path, capsys):
     (tmp_path / "binary").write_bytes(b"\xff\xfe")
     for name in ("absent", "binary"):
         assert flags.Command("Doc.", NAMES, nothing)([f"--flagfile={tmp_path}/{name}"]) == 1
-        told = capsys.readouterr().err
-        assert told.startswith("t2tlite: --flagfile must be a text file with a flag on each line. Received: ")
-        assert told.count("\n") == 1
+        stderr = capsys.readouterr().err
+        assert stderr.startswith("t2tlite: --flagfile must be a text file with a flag on each line. Received: ")
+        assert stderr.count("\n") == 1
     assert "  --flagfile\n" in flags.help_text("Doc.", NAMES)
 
 

@@ -65,7 +65,7 @@ def short_sentences():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, short_sentences):
+def trained_parser(tmp_path_factory, short_sentences):
     folder = tmp_path_factory.mktemp("parser")
     err = io.StringIO()
     flags = ["--problem=grammar_parsing", f"--hparams={LEARNS}", "--train_steps=300", "--local_eval_frequency=0"]
@@ -77,8 +77,8 @@ def made(tmp_path_factory, short_sentences):
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(trained_parser, load):
+    return load(trained_parser.run, None)
 
 
 def decode(run, *flags):
@@ -94,9 +94,9 @@ def f1_of(written, gold):
 # the whole way, from nothing to a score
 
 
-def test_learns_to_parse(made, loaded_once, tmp_path, capsys):
+def test_learns_to_parse(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.trees"
-    assert decode(made.run, "--split=test", f"--decode_to_file={written}") == 0
+    assert decode(trained_parser.run, "--split=test", f"--decode_to_file={written}") == 0
     f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
     assert float(f1[1]) >= 80  # 93 where this was written
     assert len(written.read_text().splitlines()) == 30
@@ -105,42 +105,42 @@ def test_learns_to_parse(made, loaded_once, tmp_path, capsys):
 # splits
 
 
-def test_f1_of_a_split_is_that_of_the_trees_written(made, loaded_once, capsys):
-    assert decode(made.run, "--split=dev") == 0
+def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once, capsys):
+    assert decode(trained_parser.run, "--split=dev") == 0
 
     shown = capsys.readouterr().out
-    written = made.run / "decodes" / "dev.300.txt"
+    written = trained_parser.run / "decodes" / "dev.300.txt"
     predicted = [parse_tree(line) for line in written.read_text().splitlines()]
-    assert [tree.words() for tree in predicted] == [tree.words() for tree in made.dev]
-    f1 = f1_of(written, made.dev)
+    assert [tree.words() for tree in predicted] == [tree.words() for tree in trained_parser.dev]
+    f1 = f1_of(written, trained_parser.dev)
     assert re.search(rf"^F1 {f1:.2f} \(recall \d+\.\d\d, precision \d+\.\d\d, ", shown, re.MULTILINE)
     assert re.search(r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30 sentences\)\nEVALB, COL", shown)
     assert re.search(r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE)
     gold = written.with_suffix(".gold")
-    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-300, trees {written}, references {gold}\n"
+    where = f"Run {trained_parser.run}, checkpoint {trained_parser.run}/model.ckpt-300, trees {written}, references {gold}\n"
     assert shown.endswith(where)
-    assert [parse_tree(line) for line in gold.read_text().splitlines()] == made.dev
+    assert [parse_tree(line) for line in gold.read_text().splitlines()] == trained_parser.dev
     assert t2t_evalb.main([f"--gold={gold}", f"--predicted={written}"]) == 0
     assert f"{f1:.2f}" in capsys.readouterr().out
     sources = written.with_suffix(".src").read_text().splitlines()
-    assert [line.split() for line in sources] == [tree.words() for tree in made.dev]
+    assert [line.split() for line in sources] == [tree.words() for tree in trained_parser.dev]
 
-    record = json.loads((made.run / "decodes" / "dev.300.json").read_text())
+    record = json.loads((trained_parser.run / "decodes" / "dev.300.json").read_text())
     assert record["scores"]["F1"] == pytest.approx(f1)
     assert record["scores"]["tagging accuracy"] > 50
     assert (record["split"], record["step"], record["sentences"]) == ("dev", 300, 30)
-    assert record["checkpoint"] == f"{made.run}/model.ckpt-300"
+    assert record["checkpoint"] == f"{trained_parser.run}/model.ckpt-300"
     assert record["signature"] == "EVALB, COLLINS.prm, all lengths"
     asked = {name: record["decode_hparams"][name] for name in ("beam_size", "alpha", "extra_length", "return_beams")}
     assert asked == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
 
 
-def test_examples_of_a_split_show_trees(made, loaded_once, tmp_path, capsys):
+def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "dev.trees"
-    assert decode(made.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0
+    assert decode(trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0
     rows = re.findall(r"^source +(.*)\nparse +(.*)\ngold +(.*)\n$", capsys.readouterr().out, re.MULTILINE)
     assert len(rows) == 5
-    gold = {" ".join(tree.words()): tree for tree in made.dev}
+    gold = {" ".join(tree.words()): tree for tree in trained_parser.dev}
     for source, parse, tree in rows:
         assert parse in written.read_text().splitlines()
         assert parse_tree(parse).words() == source.split()
@@ -148,11 +148,11 @@ def test_examples_of_a_split_show_trees(made, loaded_once, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("beams", ["beam_size=2", "beam_size=3,return_beams=2"])
-def test_an_interrupted_split_resumes(made, loaded_once, tmp_path, capsys, monkeypatch, beams):
+def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, capsys, monkeypatch, beams):
     """Its scores are of the decoded sequences, and its file has the repaired trees."""
     monkeypatch.setattr(runs_decode, "WINDOW", 12)  # so there are three of the 30 sentences
     flags = "--split=test", f"--decode_hparams={beams},extra_length=20"
-    run = Path(shutil.copytree(made.run, tmp_path / "run", ignore=shutil.ignore_patterns("decodes")))
+    run = Path(shutil.copytree(trained_parser.run, tmp_path / "run", ignore=shutil.ignore_patterns("decodes")))
     decoded, seen = Translator.decode, []
 
     def stop(self, sources, *rest):
@@ -179,7 +179,7 @@ def test_an_interrupted_split_resumes(made, loaded_once, tmp_path, capsys, monke
 # files, what is typed, Python
 
 
-def test_file_to_file(made, loaded_once, tmp_path, capsys):
+def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
     source, target = tmp_path / "in.txt", tmp_path / "out.trees"
     lines = [
         "A bird was not sick .",
@@ -191,7 +191,7 @@ def test_file_to_file(made, loaded_once, tmp_path, capsys):
     ]
     source.write_text("\n".join(lines) + "\n")
 
-    assert decode(made.run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert decode(trained_parser.run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
 
     written = target.read_text().split("\n")
     assert [written[1], written[2], written[6:]] == ["", "", [""]]
@@ -199,15 +199,15 @@ def test_file_to_file(made, loaded_once, tmp_path, capsys):
     assert parse_tree(written[3]).words() == ["I", "listened", "to", "him", "."]
     assert parse_tree(written[4]).words() == ["qwxyz", "\u00fcber", "-LRB-zzz-RRB-", "-LRB-", "\U0001f600", "?"]
     assert parse_tree(written[5]).words() == ["."]
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert re.search(r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", told.err)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.search(r"6 sentences in \d.*\nSequences repaired to make trees: \d of 6", output.err)
 
 
-def test_n_best(made, loaded_once, tmp_path, capsys):
+def test_n_best(trained_parser, loaded_once, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("\nA bird was not sick .\n")
-    assert decode(made.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
+    assert decode(trained_parser.run, f"--decode_from_file={source}", "--decode_hparams=return_beams=2") == 0
     rows = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [row[0] for row in rows] == ["0", "1", "1"]
     assert rows[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -216,12 +216,12 @@ def test_n_best(made, loaded_once, tmp_path, capsys):
     assert 0 > float(rows[1][3]) != float(rows[2][3])
 
 
-def test_interactive(made, loaded_once, monkeypatch, capsys):
+def test_interactive(trained_parser, loaded_once, monkeypatch, capsys):
     typed = iter(["A bird was not sick .", "cat " * 2100, ""])
     monkeypatch.setattr(builtins, "input", lambda prompt: next(typed))
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    assert decode(made.run, "--decode_interactive") == 0
+    assert decode(trained_parser.run, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d+\.\d{3}  \(TOP .*\(\. \.\)+", lines[1])
     assert "A sentence must have at most 2,048 tokens." in lines[2]
@@ -265,14 +265,14 @@ def test_what_parse_refuses(model):
 # F1 while training
 
 
-def test_f1_of_dev_while_training(made, loaded_once, tmp_path):
-    told = re.search(
-        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", made.stderr
+def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
+    message = re.search(
+        r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", trained_parser.stderr
     )
-    f1 = float(told[1])
-    assert json.loads((made.run / "best" / "best.json").read_text())["f1"] == pytest.approx(f1, abs=0.01)
-    assert decode(made.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
-    assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", made.dev), abs=0.01)  # the same search, beam 21
+    f1 = float(message[1])
+    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["f1"] == pytest.approx(f1, abs=0.01)
+    assert decode(trained_parser.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
+    assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01)  # the same search, beam 21
 
 
 def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():

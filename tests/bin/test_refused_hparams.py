@@ -58,11 +58,11 @@ def test_every_required_value_is_tested():
     ("before", "after"), [("n", "dan"), ("none", "da"), ("nd", "da"), ("n", "ad"), ("none", "none"), ("", "n")]
 )
 def test_other_normalisations_are_refused(before, after):
-    told = (
+    message = (
         f"layer_preprocess_sequence='{before or 'none'}' with layer_postprocess_sequence='{after}': must be 'n' with "
         "'da', or 'none' with 'dan'."
     )
-    with pytest.raises(ValueError, match=re.escape(told)):
+    with pytest.raises(ValueError, match=re.escape(message)):
         converted(layer_preprocess_sequence=before, layer_postprocess_sequence=after)
 
 

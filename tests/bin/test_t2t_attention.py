@@ -19,8 +19,8 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 @pytest.fixture(scope="module")
-def run(made) -> Path:
-    return made.run
+def run(tiny_run) -> Path:
+    return tiny_run.run
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from t2tlite.bin import t2t_avg_checkpoints, t2t_decoder
 
 
 @pytest.fixture(scope="module")
-def run(made, tmp_path_factory):
+def run(tiny_run, tmp_path_factory):
     """A copy of the trained run; with checkpoints 40, 80 and 120."""
-    return Path(shutil.copytree(made.run, tmp_path_factory.mktemp("average") / "run"))
+    return Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("average") / "run"))
 
 
 def test_mean_of_the_newest_two(run, tmp_path, capsys):

@@ -151,9 +151,9 @@ def not_gzip(folder):
     ],
 )
 def test_bad_files_change_nothing(corpus, tmp_path, capsys, damage, message):
-    made, new = tmp_path / "made", tmp_path / "new"
-    assert t2t_datagen.main([*corpus, f"--data_dir={made}", "--num_processes=1"]) == 0
-    before = files(made)
+    data_dir, new = tmp_path / "made", tmp_path / "new"
+    assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"]) == 0
+    before = files(data_dir)
     damage(tmp_path)
     capsys.readouterr()
 
@@ -164,8 +164,8 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damage, message):
     assert "Traceback" not in output.err
     assert output.out == ""
     assert not list(new.glob("*"))
-    t2t_datagen.main([*corpus, f"--data_dir={made}", "--num_processes=1"])
-    assert files(made) == before
+    t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"])
+    assert files(data_dir) == before
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,12 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(tiny_run, load):
+    return load(tiny_run.run, None)
 
 
-def decode(made, *more):
-    return t2t_decoder.main([f"--output_dir={made.run}", *more])
+def decode(tiny_run, *more):
+    return t2t_decoder.main([f"--output_dir={tiny_run.run}", *more])
 
 
 def write(path, text):
@@ -36,32 +36,32 @@ def write(path, text):
 # files
 
 
-def test_file_to_file_keeps_every_line_in_its_place(made, tmp_path, capsys):
+def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
     text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse never\nhorse bites bird\n\n"
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
 
-    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
 
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
     lines += ["fisch blau nie maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert re.search(r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s", told.err)
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.search(r"10 sentences in \d+\.\d s, [\d,.]+ sentences/s, [\d,]+ target tokens/s", output.err)
 
 
-def test_terminal_greedy_and_gzip(made, tmp_path, capsys):
+def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
     import gzip
 
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
-    assert decode(made, f"--decode_from_file={source}", "--decode_hparams=beam_size=1") == 0
+    assert decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1") == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n\npferd vogel beisst\n"
 
 
-def test_n_best(made, model, tmp_path, capsys):
+def test_n_best(tiny_run, model, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "\nred cat sees dog\n")
-    assert decode(made, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
+    assert decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=return_beams=3") == 0
     lines = [line.split(" ||| ") for line in capsys.readouterr().out.splitlines()]
     assert [line[0] for line in lines] == ["0", "1", "1", "1"]
     assert lines[0][1:] == ["", "log_prob= 0.000000", "0.000000"]
@@ -76,34 +76,34 @@ def test_n_best(made, model, tmp_path, capsys):
     assert scores[0] == pytest.approx(log_probability / ((5 + tokens) / 6) ** 0.6, abs=1e-5)
 
 
-def test_empty_file(made, tmp_path):
+def test_empty_file(tiny_run, tmp_path):
     source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
-    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
     assert target.read_bytes() == b""
 
 
 # splits
 
 
-def test_split_is_scored_and_shown(made, capsys):
-    assert decode(made, "--split=dev") == 0
+def test_split_is_scored_and_shown(tiny_run, capsys):
+    assert decode(tiny_run, "--split=dev") == 0
     shown = capsys.readouterr().out
     for what in ("source ", "translation ", "reference "):
         assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
     scored = re.search(r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n", shown, re.MULTILINE)
-    record = next(one for one in RunFolder(made.run).decode_records()[0] if one.name == "dev.120")
+    record = next(one for one in RunFolder(tiny_run.run).decode_records()[0] if one.name == "dev.120")
     assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(scored.groups())
     signatures = [f"{name}|{signature}" for name, signature in record.signatures.items()]
     assert [line.split("|")[:2] for line in signatures] == [[name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")]
     assert shown[scored.end() :].splitlines()[:3] == signatures
     assert record.signature == record.signatures["BLEU"]
     assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
-    written = made.run / "decodes" / "dev.120.txt"
+    written = tiny_run.run / "decodes" / "dev.120.txt"
     reference = written.with_suffix(".ref")
-    where = f"Run {made.run}, checkpoint {made.run}/model.ckpt-120, translations {written}, references {reference}\n"
+    where = f"Run {tiny_run.run}, checkpoint {tiny_run.run}/model.ckpt-120, translations {written}, references {reference}\n"
     assert shown.endswith(where)
     assert len(written.read_text().splitlines()) == 40
-    store = open_dataset(made.data).store("dev")
+    store = open_dataset(tiny_run.data).store("dev")
     assert written.with_suffix(".src").read_text().splitlines() == store.source_text()
     assert reference.read_text().splitlines() == store.target_text()
     assert t2t_bleu.main([f"--translation={written}", f"--reference={reference}"]) == 0
@@ -117,39 +117,40 @@ def test_split_is_scored_and_shown(made, capsys):
         ("train", "A split to decode must be dev or test. Received: train, which is kept as tokens, without its text."),
     ],
 )
-def test_other_splits(made, capsys, split, message):
-    assert decode(made, f"--split={split}") == 1
+def test_other_splits(tiny_run, capsys, split, message):
+    assert decode(tiny_run, f"--split={split}") == 1
     assert message in capsys.readouterr().err
 
 
-def test_a_split_that_the_data_does_not_have(made, copy, tmp_path, capsys):
-    data = shutil.copytree(made.data, tmp_path / "data")
+def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, capsys):
+    data = shutil.copytree(tiny_run.data, tmp_path / "data")
     manifest = data / "twenty_words" / "manifest.json"
     found = json.loads(manifest.read_text())
     del found["splits"]["test"]
     manifest.write_text(json.dumps(found))
-    assert t2t_decoder.main([f"--output_dir={copy}", f"--data_dir={data}", "--split=test"]) == 1
-    told = capsys.readouterr().err
-    assert "The data must have the split test. Received: that of twenty_words in" in told
-    assert "which has train, dev. Run t2t-datagen again with its files (for parallel_text --test_source and" in told
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]) == 1
+    stderr = capsys.readouterr().err
+    assert "The data must have the split test. Received: that of twenty_words in" in stderr
+    assert "which has train, dev. Run t2t-datagen again with its files (for parallel_text --test_source and" in stderr
 
 
-def test_run_copied_elsewhere_and_data_gone(made, copy, tmp_path, capsys):
-    manifest = json.loads((copy / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, tmp_path, capsys):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
 
-    assert t2t_decoder.main([f"--output_dir={copy}", f"--decode_from_file={source}"]) == 0
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
-    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
-    told = capsys.readouterr().err
-    assert f"There is no finished data of twenty_words in {tmp_path}/gone." in told
-    assert "Or give --data_dir, where the data of this run is now." in told
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
+    stderr = capsys.readouterr().err
+    assert f"There is no finished data of twenty_words in {tmp_path}/gone." in stderr
+    assert "Or give --data_dir, where the data of this run is now." in stderr
 
-    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test", f"--data_dir={made.data}"]) == 0
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test", f"--data_dir={tiny_run.data}"]) == 0
     assert (
-        f"translations {copy}/decodes/test.120.txt, references {copy}/decodes/test.120.ref\n" in capsys.readouterr().out
+        f"translations {tiny_run_copy}/decodes/test.120.txt, references {tiny_run_copy}/decodes/test.120.ref\n"
+        in capsys.readouterr().out
     )
 
 
@@ -171,9 +172,9 @@ def typed(monkeypatch, *lines):
     monkeypatch.setattr(builtins, "input", answer)
 
 
-def test_interactive(made, monkeypatch, capsys):
+def test_interactive(tiny_run, monkeypatch, capsys):
     typed(monkeypatch, "red cat sees dog", "cat " * 2100, "horse bites bird")
-    assert decode(made, "--decode_interactive") == 0
+    assert decode(tiny_run, "--decode_interactive") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Type a sentence; an empty line or Ctrl-D ends."
     assert re.fullmatch(r"score +-\d\.\d{3}  log_prob +-\d\.\d{3}  katze rot hund sieht", lines[1])
@@ -181,20 +182,20 @@ def test_interactive(made, monkeypatch, capsys):
     assert lines[3].endswith("  pferd vogel beisst")
 
 
-def test_interactive_ends_at_an_empty_line(made, monkeypatch, capsys):
+def test_interactive_ends_at_an_empty_line(tiny_run, monkeypatch, capsys):
     typed(monkeypatch, "", "red cat sees dog")
-    assert decode(made, "--decode_interactive") == 0
+    assert decode(tiny_run, "--decode_interactive") == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 # scores
 
 
-def test_scores_equal_the_logits(made, model, tmp_path, capsys):
+def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
     file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
 
-    assert decode(made, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
+    assert decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
 
     expected = []
     for source, target in pairs:
@@ -213,23 +214,23 @@ def test_scores_equal_the_logits(made, model, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("bad", ["no tab here", "two\ttabs\there", ""])
-def test_score_file_with_a_bad_line(made, tmp_path, capsys, bad):
+def test_score_file_with_a_bad_line(tiny_run, tmp_path, capsys, bad):
     file = write(tmp_path / "pairs.tsv", f"cat\tkatze\n{bad}\n")
-    assert decode(made, f"--score_file={file}") == 1
-    told = capsys.readouterr().err
-    assert f"Each line must be source TAB target. Received: {file}, line 2: {bad!r}." in told
+    assert decode(tiny_run, f"--score_file={file}") == 1
+    stderr = capsys.readouterr().err
+    assert f"Each line must be source TAB target. Received: {file}, line 2: {bad!r}." in stderr
 
 
 # what is refused
 
 
-def test_too_long_a_line_leaves_the_old_output(made, tmp_path, capsys):
+def test_too_long_a_line_leaves_the_old_output(tiny_run, tmp_path, capsys):
     source = write(tmp_path / "in.txt", "cat\n" + "cat " * 2100 + "\n")
     target = write(tmp_path / "out.txt", "old\n")
-    assert decode(made, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
-    told = capsys.readouterr().err
+    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
+    stderr = capsys.readouterr().err
     assert re.search(
-        rf"at most 2,048 tokens\. Received: {source}, line 2 with 2,\d\d\d tokens, beginning 'cat cat", told
+        rf"at most 2,048 tokens\. Received: {source}, line 2 with 2,\d\d\d tokens, beginning 'cat cat", stderr
     )
     assert target.read_text() == "old\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
@@ -250,38 +251,38 @@ def test_too_long_a_line_leaves_the_old_output(made, tmp_path, capsys):
         (["--split=test", "--checkpoint_path=absent"], "absent. Expected model.ckpt-N.index and its data file"),
     ],
 )
-def test_refused(made, capsys, flags_given, message):
-    assert decode(made, *flags_given) == 1
-    told = capsys.readouterr()
-    assert message in told.err
-    assert told.out == ""
+def test_refused(tiny_run, capsys, flags_given, message):
+    assert decode(tiny_run, *flags_given) == 1
+    output = capsys.readouterr()
+    assert message in output.err
+    assert output.out == ""
 
 
-def test_output_dir_that_is_no_run(made, tmp_path, capsys):
+def test_output_dir_that_is_no_run(tiny_run, tmp_path, capsys):
     assert t2t_decoder.main(["--split=test"]) == 1
     assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
-    assert t2t_decoder.main([f"--output_dir={made.run}/best", "--split=test"]) == 1
-    assert f"{made.run} is one; use it with --checkpoint_path={made.run}/best." in capsys.readouterr().err
-    for folder in (tmp_path, tmp_path / "absent", made.data / "twenty_words"):  # the last has a manifest.json
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}/best", "--split=test"]) == 1
+    assert f"{tiny_run.run} is one; use it with --checkpoint_path={tiny_run.run}/best." in capsys.readouterr().err
+    for folder in (tmp_path, tmp_path / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
         assert t2t_decoder.main([f"--output_dir={folder}", "--split=test"]) == 1
-        told = capsys.readouterr().err
-        assert f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which" in told
+        stderr = capsys.readouterr().err
+        assert f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which" in stderr
 
 
-def test_text_that_is_not_utf8(made, tmp_path, capsys):
+def test_text_that_is_not_utf8(tiny_run, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_bytes("cat\nköpfe\n".encode("latin-1"))
-    assert decode(made, f"--decode_from_file={source}") == 1
+    assert decode(tiny_run, f"--decode_from_file={source}") == 1
     assert f"{source}, line 2: text must be UTF-8." in capsys.readouterr().err
 
 
-def test_damaged_checkpoint(copy, tmp_path, capsys):
-    data = copy / "model.ckpt-120.data-00000-of-00001"
+def test_damaged_checkpoint(tiny_run_copy, tmp_path, capsys):
+    data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [f"--output_dir={copy}", f"--decode_from_file={source}"]
+    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]
     assert t2t_decoder.main(command) == 1
-    assert f"Checkpoint {copy}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
+    assert f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: " in capsys.readouterr().err
     assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
@@ -290,9 +291,9 @@ def test_damaged_checkpoint(copy, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_terminal_shows_nothing_of_tensorflow(made, tmp_path):
+def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}"]
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}"]
     done = subprocess.run([*command, f"--decode_from_file={source}"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "katze rot hund sieht\n"

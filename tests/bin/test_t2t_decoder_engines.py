@@ -17,41 +17,43 @@ def decode(run, *flags) -> int:
     return t2t_decoder.main([f"--output_dir={run}", *flags])
 
 
-def test_a_file_is_decoded_and_says_that_the_model_was_converted(copy, tmp_path, capsys):
+def test_a_file_is_decoded_and_says_that_the_model_was_converted(tiny_run_copy, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("red cat sees dog\n\ngreen mouse likes bird now\n", encoding="utf-8")
     outputs = {}
     for engine in ("tensorflow", "ctranslate2"):
         flags = [f"--decode_from_file={source}", f"--decode_to_file={tmp_path / engine}", f"--engine={engine}"]
-        assert decode(copy, *flags) == 0
+        assert decode(tiny_run_copy, *flags) == 0
         outputs[engine] = (tmp_path / engine).read_text(encoding="utf-8")
     assert outputs["ctranslate2"] == outputs["tensorflow"]
-    assert capsys.readouterr().err.count(f"Converting {copy}/model.ckpt-120 for CTranslate2 (float32), once") == 1
+    assert (
+        capsys.readouterr().err.count(f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once") == 1
+    )
 
 
-def test_results_of_a_split_have_a_name_of_their_own(copy, capsys):
-    assert decode(copy, "--split=dev") == 0
-    assert decode(copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1") == 0
-    assert decode(copy, "--split=dev", CTRANSLATE2, "--quantization=int8") == 0
+def test_results_of_a_split_have_a_name_of_their_own(tiny_run_copy, capsys):
+    assert decode(tiny_run_copy, "--split=dev") == 0
+    assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1") == 0
+    assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--quantization=int8") == 0
     names = [
         "dev.120",
         "dev.120.beam_size=1,engine=ctranslate2,quantization=float32",
         "dev.120.engine=ctranslate2,quantization=int8",
     ]
-    assert sorted(path.stem for path in (copy / "decodes").glob("*.json")) == names
-    records = [json.loads((copy / "decodes" / f"{name}.json").read_text()) for name in names]
+    assert sorted(path.stem for path in (tiny_run_copy / "decodes").glob("*.json")) == names
+    records = [json.loads((tiny_run_copy / "decodes" / f"{name}.json").read_text()) for name in names]
     found = [(record["engine"], record["quantization"]) for record in records]
     assert found == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
 
 
-def test_an_interrupted_file_of_another_engine_is_not_resumed(copy, tmp_path, capsys, monkeypatch):
+def test_an_interrupted_file_of_another_engine_is_not_resumed(tiny_run_copy, tmp_path, capsys, monkeypatch):
     from t2tlite.programs.bulk import decode
     from t2tlite.programs.runs.translator import Translator
 
     monkeypatch.setattr(decode, "WINDOW", 1)
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("red cat sees dog\ngreen mouse likes bird now\n", encoding="utf-8")
-    flags = [f"--output_dir={copy}", f"--decode_from_file={source}", f"--decode_to_file={target}"]
+    flags = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", f"--decode_to_file={target}"]
     decoded, calls = Translator.decode, []
 
     def stop(self, *args):
@@ -66,23 +68,23 @@ def test_an_interrupted_file_of_another_engine_is_not_resumed(copy, tmp_path, ca
     assert "out.txt.part cannot be resumed: it was made with another engine, quantization" in capsys.readouterr().err
 
 
-def test_a_missing_package_is_one_message(copy, capsys, monkeypatch):
+def test_a_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
-    assert decode(copy, "--split=dev", CTRANSLATE2) == 1
+    assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2) == 1
     message = capsys.readouterr().err
     assert "CTranslate2 must be installed. Received: " in message
     assert "pip install 't2tlite[ctranslate2]'" in message
     assert "Traceback" not in message
 
 
-def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(copy, capsys):
-    assert decode(copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
-    told = capsys.readouterr().err
-    assert told == (
+def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(tiny_run_copy, capsys):
+    assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
+    stderr = capsys.readouterr().err
+    assert stderr == (
         "t2tlite: The engine ctranslate2 decodes only with min_length=0. Received: min_length=5. Leave it out, or use "
         "the engine tensorflow.\n"
     )
-    assert not (copy / "ctranslate2").exists()
+    assert not (tiny_run_copy / "ctranslate2").exists()
 
 
 @pytest.mark.parametrize(
@@ -97,6 +99,6 @@ def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(co
         ),
     ],
 )
-def test_refused(made, capsys, flags, message):
-    assert decode(made.run, "--split=dev", *flags) == 1
+def test_refused(tiny_run, capsys, flags, message):
+    assert decode(tiny_run.run, "--split=dev", *flags) == 1
     assert message in capsys.readouterr().err

@@ -15,18 +15,18 @@ SENTENCES = ["red cat sees dog", "", "horse bites bird today"]
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(tiny_run, load):
+    return load(tiny_run.run, None)
 
 
 @pytest.fixture
-def written(made, tmp_path):
+def written(tiny_run, tmp_path):
     """written(lines, *flags): the lines that t2t-decoder writes."""
 
     def run(lines, *flags, mode="decode_from_file"):
         source, target = tmp_path / "in.txt", tmp_path / "out.txt"
         source.write_text("".join(f"{line}\n" for line in lines))
-        command = [f"--output_dir={made.run}", f"--{mode}={source}", f"--decode_to_file={target}", *flags]
+        command = [f"--output_dir={tiny_run.run}", f"--{mode}={source}", f"--decode_to_file={target}", *flags]
         assert t2t_decoder.main(command) == 0
         return target.read_text().splitlines()
 
@@ -138,10 +138,10 @@ def test_prefixes(written, model):
         (["--decode_from_file={}", "--decode_to_file=-", "--beam_runner=DirectRunner"], "--beam_runner goes with"),
     ],
 )
-def test_refused(made, tmp_path, capsys, flags, message):
+def test_refused(tiny_run, tmp_path, capsys, flags, message):
     source = tmp_path / "in.txt"
     source.write_text("cat\ncat\ta\tb\n")
-    assert t2t_decoder.main([f"--output_dir={made.run}", *(flag.format(source) for flag in flags)]) == 1
-    told = capsys.readouterr()
-    assert message.format(source) in told.err
-    assert told.out == ""
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *(flag.format(source) for flag in flags)]) == 1
+    output = capsys.readouterr()
+    assert message.format(source) in output.err
+    assert output.out == ""

@@ -48,25 +48,25 @@ def windows(monkeypatch):
 @pytest.mark.parametrize(
     "mode", [["--decode_from_file=-"], ["--decode_from_file=-", "--decode_to_file=-"], ["--decode_interactive"]]
 )
-def test_standard_input_to_standard_output(made, standard_input, capfd, mode):
+def test_standard_input_to_standard_output(tiny_run, standard_input, capfd, mode):
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={made.run}", *mode]) == 0
-    told = capfd.readouterr()
-    assert told.out.splitlines() == TRANSLATIONS
-    assert told.err == ""
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *mode]) == 0
+    output = capfd.readouterr()
+    assert output.out.splitlines() == TRANSLATIONS
+    assert output.err == ""
 
 
 @pytest.mark.parametrize("mode", ["--decode_from_file=-", "--decode_interactive"])
 @pytest.mark.parametrize("rules", [False, True])
-def test_each_line_is_answered_before_the_next_is_sent(made, load, standard_input, windows, mode, rules):
+def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_input, windows, mode, rules):
     """But not where a translation depends on what is decoded with it, unless each line is to be decoded by itself."""
     read, write = os.pipe()
     status = []
-    command = [f"--output_dir={made.run}", mode, f"--decode_to_file=/dev/fd/{write}"]
+    command = [f"--output_dir={tiny_run.run}", mode, f"--decode_to_file=/dev/fd/{write}"]
     command += ["--decode_hparams=t2t_rules=true"] if rules else []
     thread = threading.Thread(target=lambda: status.append(t2t_decoder.main(command)))
-    load(made.run, None)
+    load(tiny_run.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
         patch.setattr("t2tlite.programs.bulk.window_loop.signal.signal", lambda number, handler: None)
@@ -86,22 +86,22 @@ def test_each_line_is_answered_before_the_next_is_sent(made, load, standard_inpu
     assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
 
 
-def test_scores(made, load, standard_input, capfd):
+def test_scores(tiny_run, load, standard_input, capfd):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel")]
     standard_input.write("".join(f"{source}\t{target}\n" for source, target in pairs))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={made.run}", "--score_file=-"]) == 0
-    told = capfd.readouterr()
-    expected = load(made.run, None).score(*zip(*pairs, strict=True))
-    assert [float(line.split("\t")[0]) for line in told.out.splitlines()] == pytest.approx(expected, abs=1e-5)
-    assert told.err == ""
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--score_file=-"]) == 0
+    output = capfd.readouterr()
+    expected = load(tiny_run.run, None).score(*zip(*pairs, strict=True))
+    assert [float(line.split("\t")[0]) for line in output.out.splitlines()] == pytest.approx(expected, abs=1e-5)
+    assert output.err == ""
 
 
-def test_standard_input_to_a_file_resumes_as_any_pipe(made, tmp_path, standard_input, capfd):
+def test_standard_input_to_a_file_resumes_as_any_pipe(tiny_run, tmp_path, standard_input, capfd):
     target = tmp_path / "out.txt"
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-", f"--decode_to_file={target}"]) == 0
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-", f"--decode_to_file={target}"]) == 0
     assert target.read_text().splitlines() == TRANSLATIONS
     assert capfd.readouterr().out == ""
 
@@ -113,18 +113,18 @@ def test_standard_input_to_a_file_resumes_as_any_pipe(made, tmp_path, standard_i
         (b"cat\nk\xf6pfe\n", "standard input, line 2: text must be UTF-8."),
     ],
 )
-def test_mistakes_in_a_pipe(made, standard_input, capfd, content, message):
+def test_mistakes_in_a_pipe(tiny_run, standard_input, capfd, content, message):
     threading.Thread(target=lambda: (standard_input.buffer.write(content), standard_input.close())).start()
-    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-"]) == 1
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 1
     assert message in capfd.readouterr().err
 
 
-def test_a_large_pipe_is_decoded_in_windows(made, standard_input, capfd, windows, monkeypatch):
+def test_a_large_pipe_is_decoded_in_windows(tiny_run, standard_input, capfd, windows, monkeypatch):
     monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
     monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
     standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
     standard_input.close()
-    assert t2t_decoder.main([f"--output_dir={made.run}", "--decode_from_file=-"]) == 0
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
     assert capfd.readouterr().out.splitlines() == TRANSLATIONS * 2
     assert [len(window) for window in windows] == [3, 3, 2]
 
@@ -145,11 +145,11 @@ class Filled:
         return True
 
 
-def test_standard_output_that_takes_text_alone(made, tmp_path):
+def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
     """As a notebook's."""
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES))
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        assert t2t_decoder.main([f"--output_dir={made.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
+        assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
     assert out.getvalue().splitlines() == TRANSLATIONS
 
 
@@ -157,8 +157,8 @@ def test_standard_output_that_takes_text_alone(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_program_that_talks_to_t2t_decoder(made):
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}", "--decode_interactive"]
+def test_a_program_that_talks_to_t2t_decoder(tiny_run):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_interactive"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         for sentence, translation in zip(SENTENCES, TRANSLATIONS, strict=True):
@@ -169,8 +169,8 @@ def test_a_program_that_talks_to_t2t_decoder(made):
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_enough(made):
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={made.run}", "--decode_from_file=-"]
+def test_a_reader_that_has_enough(tiny_run):
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_from_file=-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
         process.stdin.write("red cat sees dog\n")

@@ -59,12 +59,14 @@ def write(path, lines):
 
 
 @pytest.fixture
-def command(made, tmp_path):
+def command(tiny_run, tmp_path):
     """command(target, *flags) calls t2t-decoder with in.txt, of LINES, and returns the exit status."""
     source = write(tmp_path / "in.txt", LINES)
 
     def run(target, *more, mode="decode_from_file", source=source):
-        return t2t_decoder.main([f"--output_dir={made.run}", f"--{mode}={source}", f"--decode_to_file={target}", *more])
+        return t2t_decoder.main(
+            [f"--output_dir={tiny_run.run}", f"--{mode}={source}", f"--decode_to_file={target}", *more]
+        )
 
     return run
 
@@ -76,16 +78,16 @@ def names(folder):
 # a window after the other
 
 
-def test_windows_are_read_as_they_are_needed_and_equal_one_decoding_of_all(made, load):
-    model = load(made.run, None)
+def test_windows_are_read_as_they_are_needed_and_equal_one_decoding_of_all(tiny_run, load):
+    model = load(tiny_run.run, None)
     endless = itertools.chain(LINES[:9], itertools.repeat("cat"))
     found = (window.lines for window in decode_lines(model, endless, model.options()))
     assert list(itertools.chain.from_iterable(itertools.islice(found, 3))) == model.translate(LINES[:9])
     assert next(endless) == "cat"
 
 
-def test_a_window_can_be_decoded_by_itself(made, load):
-    model = load(made.run, None)
+def test_a_window_can_be_decoded_by_itself(tiny_run, load):
+    model = load(tiny_run.run, None)
     options = model.options(return_beams=2)
     whole = list(decode_lines(model, LINES, options))
     alone = next(decode_lines(model, LINES[6:9], options, Origin("in.txt", 6)))
@@ -110,11 +112,11 @@ def test_rules_by_which_the_batch_matters_keep_one_window():
     assert [len(window.lines) for window in decode_lines(Whole(), LINES, DecodeHParams())] == [3, 3, 3, 2]
 
 
-def test_standard_output_gets_each_window_at_once(made, tmp_path, capsys, windows):
+def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, windows):
     shown = []
     windows.stop_at = {i: lambda: shown.append(capsys.readouterr().out) for i in range(4)}
     source = write(tmp_path / "in.txt", LINES)
-    assert t2t_decoder.main([f"--output_dir={made.run}", f"--decode_from_file={source}"]) == 0
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]) == 0
     assert [text.count("\n") for text in shown] == [0, 3, 3, 3]
     assert shown[1] == "katze rot hund sieht\n\nfisch maus mag\n"
     assert names(tmp_path) == ["in.txt"]
@@ -149,9 +151,9 @@ def test_an_interrupted_command_resumes(tmp_path, command, capsys, windows, mode
     assert not target.exists()
 
     assert command(target, *more, **arguments) == 0
-    told = capsys.readouterr().err
-    assert "Resuming after line 6.\n" in told
-    assert "11 sentences in " in told
+    stderr = capsys.readouterr().err
+    assert "Resuming after line 6.\n" in stderr
+    assert "11 sentences in " in stderr
     assert [len(window) for window in windows.sources[4:]] == [3, 3, 3, 2]  # none of them twice
     assert target.read_bytes() == expected
     assert not list(target.parent.glob("*.part*"))
@@ -204,7 +206,9 @@ def test_interrupted_in_the_first_window(tmp_path, command, windows):
     ],
     ids=["option", "format", "input", "checkpoint", "shorter", "negative", "damaged"],
 )
-def test_what_was_made_with_something_else_is_not_resumed(made, tmp_path, command, capsys, windows, change, message):
+def test_what_was_made_with_something_else_is_not_resumed(
+    tiny_run, tmp_path, command, capsys, windows, change, message
+):
     target, part = tmp_path / "out.txt", tmp_path / "out.txt.part"
     windows.stop_at = {2: interrupt}
     assert command(target) == 130
@@ -216,7 +220,7 @@ def test_what_was_made_with_something_else_is_not_resumed(made, tmp_path, comman
     elif change == "input":
         write(tmp_path / "in.txt", ["cat", *LINES[1:]])
     elif change == "checkpoint":
-        more = [f"--checkpoint_path={made.run}/model.ckpt-80"]
+        more = [f"--checkpoint_path={tiny_run.run}/model.ckpt-80"]
     elif change == "shorter":
         part.write_bytes(part.read_bytes()[:-1])
     else:
@@ -242,8 +246,8 @@ def test_a_second_process_that_writes_the_same_output_is_refused(tmp_path, comma
     with (tmp_path / "out.txt.part").open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert command(tmp_path / "out.txt") == 1
-    told = capsys.readouterr().err
-    assert f"Only one process can write an output. Received: {tmp_path}/out.txt, and another writes" in told
+    stderr = capsys.readouterr().err
+    assert f"Only one process can write an output. Received: {tmp_path}/out.txt, and another writes" in stderr
     assert command(tmp_path / "out.txt") == 0
 
 
@@ -312,26 +316,26 @@ def test_an_output_that_cannot_be_written(tmp_path, command, capsys, windows, na
     assert windows.sources == []
 
 
-def test_a_run_that_cannot_be_written(copy, capsys, windows):
-    (copy / "decodes").touch()
-    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
+def test_a_run_that_cannot_be_written(tiny_run_copy, capsys, windows):
+    (tiny_run_copy / "decodes").touch()
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
     assert "decodes/test.120.txt cannot be written: " in capsys.readouterr().err
     assert windows.sources == []
 
 
-def test_the_score_is_printed_before_the_records_are_written(copy, capsys, monkeypatch):
+def test_the_score_is_printed_before_the_records_are_written(tiny_run_copy, capsys, monkeypatch):
     def fail(*arguments):
         raise OSError("No space left on device.")
 
     monkeypatch.setattr(runs_decode_split, "write_lines", fail)
-    assert t2t_decoder.main([f"--output_dir={copy}", "--split=test"]) == 1
-    told = capsys.readouterr()
-    assert "\nBLEU " in told.out
-    assert told.err.endswith("No space left on device.\n")
+    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
+    output = capsys.readouterr()
+    assert "\nBLEU " in output.out
+    assert output.err.endswith("No space left on device.\n")
 
 
-def test_the_checkpoint_is_reported_unless_it_is_the_newest(made, tmp_path, command, capsys):
+def test_the_checkpoint_is_reported_unless_it_is_the_newest(tiny_run, tmp_path, command, capsys):
     assert command(tmp_path / "out.txt") == 0
     assert "checkpoint" not in capsys.readouterr().err
     assert command(tmp_path / "out.txt", "--checkpoint_path=best") == 0
-    assert f"Using checkpoint {made.run}/best/model.ckpt-" in capsys.readouterr().err
+    assert f"Using checkpoint {tiny_run.run}/best/model.ckpt-" in capsys.readouterr().err

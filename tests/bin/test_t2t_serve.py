@@ -46,39 +46,42 @@ def test_a_folder_that_is_no_run(capsys, tmp_path):
     )
 
 
-def test_a_run_without_a_checkpoint(capsys, copy):
-    for file in [*copy.glob("model.ckpt*"), copy / "checkpoint"]:
+def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
+    for file in [*tiny_run_copy.glob("model.ckpt*"), tiny_run_copy / "checkpoint"]:
         file.unlink(missing_ok=True)
-    shutil.rmtree(copy / "best", ignore_errors=True)
-    assert re.search(r"[Cc]heckpoint", refused(capsys, f"--output_dir={copy}"))
+    shutil.rmtree(tiny_run_copy / "best", ignore_errors=True)
+    assert re.search(r"[Cc]heckpoint", refused(capsys, f"--output_dir={tiny_run_copy}"))
 
 
-def test_a_run_of_a_version_that_recorded_other_fields(capsys, copy):
-    manifest = json.loads((copy / "manifest.json").read_text())
+def test_a_run_of_a_version_that_recorded_other_fields(capsys, tiny_run_copy):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     del manifest["vocabulary"]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    assert "manifest.json" in refused(capsys, f"--output_dir={copy}")
+    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
+    assert "manifest.json" in refused(capsys, f"--output_dir={tiny_run_copy}")
 
 
-def test_a_run_that_does_not_record_its_languages(capsys, copy):
-    manifest = json.loads((copy / "manifest.json").read_text())
+def test_a_run_that_does_not_record_its_languages(capsys, tiny_run_copy):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     del manifest["languages"]
-    (copy / "manifest.json").write_text(json.dumps(manifest))
-    message = refused(capsys, f"--output_dir={copy}")
-    assert f"--languages must be given, since {copy} does not record its languages (problem twenty_words)." in message
+    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
+    message = refused(capsys, f"--output_dir={tiny_run_copy}")
+    assert (
+        f"--languages must be given, since {tiny_run_copy} does not record its languages (problem twenty_words)."
+        in message
+    )
 
 
-def test_two_runs_of_a_language_pair(capsys, made):
-    message = refused(capsys, f"--output_dir={made.run}", f"--output_dir={made.run}")
+def test_two_runs_of_a_language_pair(capsys, tiny_run):
+    message = refused(capsys, f"--output_dir={tiny_run.run}", f"--output_dir={tiny_run.run}")
     assert "Each language pair can be served by one run. Received: en-de" in message
 
 
-def test_a_port_in_use(capsys, made):
+def test_a_port_in_use(capsys, tiny_run):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        message = refused(capsys, f"--output_dir={made.run}", f"--port={port}")
+        message = refused(capsys, f"--output_dir={tiny_run.run}", f"--port={port}")
     assert f"--port must be free. Received: {port} on 127.0.0.1, at which another program listens." in message
 
 
@@ -94,14 +97,14 @@ def test_a_port_in_use(capsys, made):
         ("--max_characters=-1", "--max_characters must be at least 1. Received: -1."),
     ],
 )
-def test_bad_flags(capsys, made, flag, message):
-    assert message in refused(capsys, f"--output_dir={made.run}", flag)
+def test_bad_flags(capsys, tiny_run, flag, message):
+    assert message in refused(capsys, f"--output_dir={tiny_run.run}", flag)
 
 
 @pytest.mark.parametrize("package", ["fastapi", "uvicorn", "prometheus_client"])
-def test_without_the_extra_the_message_says_what_to_install(capsys, made, monkeypatch, package):
+def test_without_the_extra_the_message_says_what_to_install(capsys, tiny_run, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    assert "pip install 't2tlite[serve]'" in refused(capsys, f"--output_dir={made.run}")
+    assert "pip install 't2tlite[serve]'" in refused(capsys, f"--output_dir={tiny_run.run}")
 
 
 class Process:
@@ -145,8 +148,8 @@ class Process:
 
 
 @pytest.mark.slow  # starts a process, which loads TensorFlow
-def test_a_server_from_start_to_sigterm(made):
-    with Process(f"--output_dir={made.run}") as server:
+def test_a_server_from_start_to_sigterm(tiny_run):
+    with Process(f"--output_dir={tiny_run.run}") as server:
         server.line("Loading .*: English to German")
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         body = json.dumps({"q": "red cat sees dog"}).encode()
@@ -158,17 +161,17 @@ def test_a_server_from_start_to_sigterm(made):
 
 
 @pytest.mark.slow  # likewise
-def test_a_server_that_loads_ends_at_once(made):
-    with Process(f"--output_dir={made.run}") as server:
+def test_a_server_that_loads_ends_at_once(tiny_run):
+    with Process(f"--output_dir={tiny_run.run}") as server:
         server.line("Loading")
         assert server.sigterm()[0] == -signal.SIGTERM
 
 
 @pytest.mark.slow  # likewise
-def test_a_checkpoint_that_cannot_be_read_ends_the_server_with_its_message(copy):
-    for data in copy.glob("model.ckpt-*.data-*"):
+def test_a_checkpoint_that_cannot_be_read_ends_the_server_with_its_message(tiny_run_copy):
+    for data in tiny_run_copy.glob("model.ckpt-*.data-*"):
         data.write_bytes(data.read_bytes()[:1000])
-    with Process(f"--output_dir={copy}") as server:
+    with Process(f"--output_dir={tiny_run_copy}") as server:
         server.line("Loading")
         message = server.line("t2t_serve.py: ")
         assert "Traceback" not in message.string

@@ -26,23 +26,23 @@ SMALL = "hidden_size=16,filter_size=16,num_heads=2,train_steps=6"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def tiny_run(tmp_path_factory):
     """The toy language and its data, made by --generate_data."""
     folder = tmp_path_factory.mktemp("table3_data")
-    made = TinyRun(user_package(tmp_path_factory), folder / "data", folder / "none", "", "")
-    assert command(made, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
-    return made
+    tiny_run = TinyRun(user_package(tmp_path_factory), folder / "data", folder / "none", "", "")
+    assert command(tiny_run, None, "--dry_run", "--rows=base", "--generate_data", "--num_processes=1") == 0
+    return tiny_run
 
 
-def command(made, folder: Path | None, *more: str) -> int:
+def command(tiny_run, folder: Path | None, *more: str) -> int:
     """Calls t2t-table3 in this process; a flag given again in `more` counts."""
     return t2t_table3.main(
         [
-            f"--t2t_usr_dir={made.package}",
+            f"--t2t_usr_dir={tiny_run.package}",
             "--problem=twenty_words",
             "--hparams_set=twenty_words_tiny",
             f"--hparams={SMALL}",
-            f"--data_dir={made.data}",
+            f"--data_dir={tiny_run.data}",
             *([f"--output_dir={folder}"] if folder else []),
             *more,
         ]
@@ -50,7 +50,7 @@ def command(made, folder: Path | None, *more: str) -> int:
 
 
 @pytest.fixture(scope="module")
-def swept(made, tmp_path_factory):
+def swept(tiny_run, tmp_path_factory):
     """A sweep of two rows, the second stopped by SIGTERM at step 4, and the table at that time."""
     folder = tmp_path_factory.mktemp("table3") / "sweep"
     step = Progress.step
@@ -62,9 +62,9 @@ def swept(made, tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Progress, "step", stop)
-        assert command(made, folder, "--rows=hs256,base") == 128 + signal.SIGTERM
+        assert command(tiny_run, folder, "--rows=hs256,base") == 128 + signal.SIGTERM
     half = (folder / "table3.md").read_text(encoding="utf-8")
-    assert command(made, folder, "--rows=base,hs256") == 0
+    assert command(tiny_run, folder, "--rows=base,hs256") == 0
     return folder, half
 
 
@@ -130,17 +130,17 @@ def test_table(swept):
 
 
 @pytest.mark.slow
-def test_finished_rows_are_not_run_again(made, swept, monkeypatch, capsys):
+def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
     monkeypatch.setattr(sweep, "train_run", None)
     before = (swept[0] / "table3.md").read_bytes()
-    assert command(made, swept[0], "--rows=base,hs256") == 0
+    assert command(tiny_run, swept[0], "--rows=base,hs256") == 0
     shown = capsys.readouterr()
     assert "0 runs to do, 2 are finished." in shown.err
     assert shown.out.encode() == (swept[0] / "table3.md").read_bytes() == before.replace(b"hs256,base", b"base,hs256")
 
 
 @pytest.mark.slow
-def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, monkeypatch, capsys):
+def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(tiny_run, swept, monkeypatch, capsys):
     train_run = sweep.train_run
 
     def failing(dataset, hparams, folder, *args):
@@ -149,7 +149,7 @@ def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, m
         return train_run(dataset, hparams, folder, *args)
 
     monkeypatch.setattr(sweep, "train_run", failing)
-    assert command(made, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
+    assert command(tiny_run, swept[0], "--rows=base,hs256", "--seeds=1,2") == 1
     shown = capsys.readouterr().err
     assert "2 runs to do, 2 are finished." in shown
     assert "Row 2 of 2: hs256, seed 2, about 0:0" in shown
@@ -163,16 +163,16 @@ def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(made, swept, m
 
 
 @pytest.mark.slow
-def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
+def test_result_or_checkpoint_of_other_hparams(tiny_run, swept, capsys):
     changed = f"--hparams={SMALL.replace('train_steps=6', 'train_steps=7')}"
-    assert command(made, swept[0], "--rows=base", changed) == 1
+    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
     assert "base holds a row of other hparams: train_steps 6 -> 7. Use another --output" in capsys.readouterr().err
     kept = (swept[0] / "base" / "result.json").read_text(encoding="utf-8")
     (swept[0] / "base" / "result.json").unlink()
-    assert command(made, swept[0], "--rows=base", changed) == 1
+    assert command(tiny_run, swept[0], "--rows=base", changed) == 1
     assert "base holds a row of other hparams: train_steps 6 -> 7." in capsys.readouterr().err
     (swept[0] / "base" / "result.json").write_text("{}", encoding="utf-8")
-    assert command(made, swept[0], "--rows=base") == 1
+    assert command(tiny_run, swept[0], "--rows=base") == 1
     assert "result.json is damaged: " in capsys.readouterr().err
     (swept[0] / "base" / "result.json").write_text(kept, encoding="utf-8")
 
@@ -195,26 +195,26 @@ def test_result_or_checkpoint_of_other_hparams(made, swept, capsys):
         ("--train_steps=0", "train_steps must be at least 1. Received: 0."),
     ],
 )
-def test_refused(made, tmp_path, monkeypatch, capsys, flag, message):
+def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
     monkeypatch.chdir(tmp_path)
-    assert command(made, tmp_path / "refused", "--rows=base", flag) == 1
+    assert command(tiny_run, tmp_path / "refused", "--rows=base", flag) == 1
     assert not (tmp_path / "refused").exists()
     assert message in capsys.readouterr().err
 
 
-def test_learned_positions_that_end_too_soon_are_refused_before_training(made, tmp_path, capsys):
+def test_learned_positions_that_end_too_soon_are_refused_before_training(tiny_run, tmp_path, capsys):
     short = f"--hparams={SMALL},max_length=3"
-    assert command(made, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
+    assert command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
     shown = capsys.readouterr().err
     assert "Received: max_length=3, but dev's longest sentence (row pos_learned; --rows can leave it out) has " in shown
     assert not (tmp_path / "refused").exists()
 
 
-def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypatch, capsys):
+def test_dry_run_trains_nothing_and_says_what_rows_cost(tiny_run, tmp_path, monkeypatch, capsys):
     """By formula alone: no model is built."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(dry_run, "build_transformer", None)
-    assert command(made, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600") == 0
+    assert command(tiny_run, None, "--rows=base,hs1024", "--dry_run", "--train_steps=3600") == 0
     shown = capsys.readouterr()
     base, wide = (cells(shown.out, row) for row in ("base", "hs1024"))
     assert wide[2] == "168"
@@ -226,25 +226,25 @@ def test_dry_run_trains_nothing_and_says_what_rows_cost(made, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_times_are_shown_as_they_come(made, monkeypatch, capsys):
+def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
     """The costs by formula first, then each row's time when it is known, and what is left."""
-    shown, told = [], []
+    shown, message = [], []
 
     def timed(*_):
         out, err = capsys.readouterr()
         shown.append(out)
-        told.append(err)
+        message.append(err)
         return [0.5, 2.0][len(shown) - 1]
 
     monkeypatch.setattr(dry_run, "seconds_per_step", timed)
     more = ("--dry_run", "--time", "--train_steps=3600", "--seeds=1,2")
-    assert command(made, None, "--rows=base,hs1024", *more) == 0
+    assert command(tiny_run, None, "--rows=base,hs1024", *more) == 0
     end = capsys.readouterr().out
     assert cells(shown[0], "hs1024")[2] == "168"
     assert cells(shown[1], "base") == ["base", "0.5", "3,600", "0.50"]
     assert cells(end, "hs1024") == ["hs1024", "2", "3,600", "2.00"]
     assert "5.00 hours of training in all with 2 seed(s)" in end
-    assert re.search(r"Row 2 of 2: timing 6 steps of hs1024, \d+ s to go\.", told[1])
+    assert re.search(r"Row 2 of 2: timing 6 steps of hs1024, \d+ s to go\.", message[1])
 
 
 def test_an_interrupt_ends_a_dry_run_within_an_operation():
@@ -264,11 +264,11 @@ def test_an_interrupt_ends_a_dry_run_within_an_operation():
 
 
 @pytest.mark.slow
-def test_without_matplotlib(made, swept, monkeypatch, capsys):
+def test_without_matplotlib(tiny_run, swept, monkeypatch, capsys):
     find_spec = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "matplotlib" else find_spec(name))
     (swept[0] / "table3.png").unlink(missing_ok=True)
-    assert command(made, swept[0], "--rows=base") == 0
+    assert command(tiny_run, swept[0], "--rows=base") == 0
     assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
     assert not (swept[0] / "table3.png").exists()
 

@@ -20,23 +20,23 @@ from t2tlite.config import HParams
 # what a run holds
 
 
-def test_run_is_self_contained(made):
-    assert checkpoint_names(made.run) == ["model.ckpt-40", "model.ckpt-80", "model.ckpt-120"]
-    assert HParams.from_json((made.run / "hparams.json").read_text()).hidden_size == 32
-    assert (made.run / "vocab.model").read_bytes() == (made.data / "twenty_words" / "vocab.model").read_bytes()
-    manifest = json.loads((made.run / "manifest.json").read_text())
+def test_run_is_self_contained(tiny_run):
+    assert checkpoint_names(tiny_run.run) == ["model.ckpt-40", "model.ckpt-80", "model.ckpt-120"]
+    assert HParams.from_json((tiny_run.run / "hparams.json").read_text()).hidden_size == 32
+    assert (tiny_run.run / "vocab.model").read_bytes() == (tiny_run.data / "twenty_words" / "vocab.model").read_bytes()
+    manifest = json.loads((tiny_run.run / "manifest.json").read_text())
     assert (manifest["problem"], manifest["reverse"]) == ("twenty_words", False)
 
 
-def test_flags_are_recorded(made):
-    noted = (made.run / "flags.txt").read_text().splitlines()
+def test_flags_are_recorded(tiny_run):
+    noted = (tiny_run.run / "flags.txt").read_text().splitlines()
     assert noted[0] == "# t2t-trainer"
     assert {"--problem=twenty_words", "--generate_data=True", "--local_eval_frequency=40"} <= set(noted)
     assert not [line for line in noted if line.startswith(("--hparams=", "--warm_start_from="))]  # not given
 
 
-def test_events_have_the_metrics(made):
-    steps = events(made.run)
+def test_events_have_the_metrics(tiny_run):
+    steps = events(tiny_run.run)
     assert steps["train/loss"] == steps["train/gradient_norm"] == list(range(1, 121))
     assert steps["samples"][-1] == 120  # at the end, though training takes less than a minute on most machines
     for name in ("dev/loss", "dev/perplexity", "dev/accuracy"):
@@ -45,45 +45,45 @@ def test_events_have_the_metrics(made):
         assert steps[name][-1] == 120
 
 
-def test_events_have_the_hparams_for_tensorboards_table_of_runs(made):
+def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
     """As TensorBoard itself reads them."""
-    multiplexer = EventMultiplexer({"run": str(made.run)})
+    multiplexer = EventMultiplexer({"run": str(tiny_run.run)})
     multiplexer.Reload()
     content = multiplexer.SummaryMetadata("run", metadata.SESSION_START_INFO_TAG).plugin_data.content
     found = metadata.parse_session_start_info_plugin_data(content).hparams
-    expected = dataclasses.asdict(HParams.from_json((made.run / "hparams.json").read_text()))
+    expected = dataclasses.asdict(HParams.from_json((tiny_run.run / "hparams.json").read_text()))
     assert {name: getattr(found[name], found[name].WhichOneof("kind")) for name in found} == expected
 
 
-def test_what_is_said(made):
-    assert "twenty_words: made in" in made.stderr  # --generate_data
-    assert "1,500 pairs in 12 batches an epoch, 1 replica(s)." in made.stderr
-    assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", made.stderr)
-    assert re.search(r"120/120 \[\d\d:\d\d<\d\d:\d\d", made.stderr)  # steps, time taken and left
-    assert re.search(r"loss \d\.\d{3}, [\d,]+ tokens/s, padding \d+%, learning rate \d\.\d\de-\d\d", made.stderr)
-    cost, trained, *checkpoints = made.stdout.splitlines()
+def test_what_is_said(tiny_run):
+    assert "twenty_words: made in" in tiny_run.stderr  # --generate_data
+    assert "1,500 pairs in 12 batches an epoch, 1 replica(s)." in tiny_run.stderr
+    assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", tiny_run.stderr)
+    assert re.search(r"120/120 \[\d\d:\d\d<\d\d:\d\d", tiny_run.stderr)  # steps, time taken and left
+    assert re.search(r"loss \d\.\d{3}, [\d,]+ tokens/s, padding \d+%, learning rate \d\.\d\de-\d\d", tiny_run.stderr)
+    cost, trained, *checkpoints = tiny_run.stdout.splitlines()
     assert cost.startswith("Training cost: ")
     assert trained.startswith("Trained twenty_words: dev loss ")
-    assert trained.endswith(f"The run is in {made.run}.")
+    assert trained.endswith(f"The run is in {tiny_run.run}.")
     assert "checkpoint" in checkpoints[0]
 
 
-def test_best_checkpoint_has_its_metrics(made):
-    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", made.stderr)[:3]]
-    best = json.loads((made.run / "best" / "best.json").read_text())
+def test_best_checkpoint_has_its_metrics(tiny_run):
+    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]]
+    best = json.loads((tiny_run.run / "best" / "best.json").read_text())
     assert best["loss"] == pytest.approx(min(losses), abs=1e-4)
     assert best["step"] == 40 * (1 + losses.index(min(losses)))
     assert best["perplexity"] == pytest.approx(np.exp(best["loss"]))
-    kept = tensors(made.run / "best" / f"model.ckpt-{best['step']}")
-    assert kept.keys() == tensors(made.run / "model.ckpt-120").keys()
+    kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best['step']}")
+    assert kept.keys() == tensors(tiny_run.run / "model.ckpt-120").keys()
 
 
 @pytest.mark.slow
-def test_reversed_problem_uses_the_same_data(made, tmp_path, capsys):
-    before = sorted(path.name for path in made.data.rglob("*"))
+def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
+    before = sorted(path.name for path in tiny_run.data.rglob("*"))
     run = tmp_path / "run"
-    assert small(made, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
-    assert sorted(path.name for path in made.data.rglob("*")) == before
+    assert small(tiny_run, run, "--problem=twenty_words_rev", "--train_steps=1") == 0
+    assert sorted(path.name for path in tiny_run.data.rglob("*")) == before
     assert "Trained twenty_words_rev" in capsys.readouterr().out
 
     assert t2t_decoder.main([f"--output_dir={run}", "--split=test", "--decode_hparams=beam_size=1"]) == 0
@@ -92,11 +92,11 @@ def test_reversed_problem_uses_the_same_data(made, tmp_path, capsys):
     assert re.search(r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE)
 
 
-def test_loss_that_is_no_number_stops_the_run(made, tmp_path, capsys):
+def test_loss_that_is_no_number_stops_the_run(tiny_run, tmp_path, capsys):
     flags_of_run = ["--train_steps=50", "--local_eval_frequency=5", "--save_checkpoints_secs=0"]
-    assert train(made, tmp_path / "run", f"--hparams={SMALL},learning_rate_constant=1e30", *flags_of_run) == 1
-    told = capsys.readouterr().err
-    found = re.search(r"The loss became (nan|inf) at step (\d+)\. Checkpoints from before are intact\.", told)
+    assert train(tiny_run, tmp_path / "run", f"--hparams={SMALL},learning_rate_constant=1e30", *flags_of_run) == 1
+    stderr = capsys.readouterr().err
+    found = re.search(r"The loss became (nan|inf) at step (\d+)\. Checkpoints from before are intact\.", stderr)
     assert found
     assert int(found[2]) > max([0, *(int(name.split("-")[1]) for name in checkpoint_names(tmp_path / "run"))])
 

@@ -13,15 +13,15 @@ from t2tlite.bin import t2t_trainer
 from t2tlite.programs.runs import train as training_run
 
 
-def refused(made, tmp_path, capsys, *more, status=1):
+def refused(tiny_run, tmp_path, capsys, *more, status=1):
     """The message of a command that is refused, and leaves no run behind."""
     run = tmp_path / "refused"
-    assert train(made, run, *more) == status
+    assert train(tiny_run, run, *more) == status
     assert not run.exists()
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert "Traceback" not in told.err
-    return told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "Traceback" not in output.err
+    return output.err
 
 
 @pytest.mark.parametrize(
@@ -50,48 +50,50 @@ def refused(made, tmp_path, capsys, *more, status=1):
         ("stray", "Every argument is a flag, --name=value. Received: 'stray'."),
     ],
 )
-def test_refused(made, tmp_path, capsys, flag, message):
-    assert message in refused(made, tmp_path, capsys, flag)
+def test_refused(tiny_run, tmp_path, capsys, flag, message):
+    assert message in refused(tiny_run, tmp_path, capsys, flag)
 
 
-def test_output_dir_that_is_a_file(made, capsys):
-    assert train(made, made.run / "hparams.json") == 1
+def test_output_dir_that_is_a_file(tiny_run, capsys):
+    assert train(tiny_run, tiny_run.run / "hparams.json") == 1
     assert "--output_dir must be a folder. Received: " in capsys.readouterr().err
 
 
-def test_missing_data_names_the_command_that_makes_it(made, tmp_path, capsys):
-    told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none")
-    command = f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none --t2t_usr_dir={made.package}"
-    assert f"There is no finished data of twenty_words in {tmp_path}/none. Run {command} first; an interrupted" in told
-    assert told.endswith("Or add --generate_data to this command.\n")
-    told = refused(made, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
-    assert "which has none. Run t2t-datagen --problem=... first." in told
+def test_missing_data_names_the_command_that_makes_it(tiny_run, tmp_path, capsys):
+    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none")
+    command = f"t2t-datagen --problem=twenty_words --data_dir={tmp_path}/none --t2t_usr_dir={tiny_run.package}"
+    assert (
+        f"There is no finished data of twenty_words in {tmp_path}/none. Run {command} first; an interrupted" in message
+    )
+    assert message.endswith("Or add --generate_data to this command.\n")
+    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
+    assert "which has none. Run t2t-datagen --problem=... first." in message
 
 
-def test_half_made_data(made, tmp_path, capsys):
-    data = Path(shutil.copytree(made.data, tmp_path / "data"))
+def test_half_made_data(tiny_run, tmp_path, capsys):
+    data = Path(shutil.copytree(tiny_run.data, tmp_path / "data"))
     (data / "twenty_words" / "manifest.json").unlink()
-    told = refused(made, tmp_path, capsys, f"--data_dir={data}")
-    assert "There is no finished data of twenty_words" in told
-    assert "an interrupted run resumes." in told
+    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={data}")
+    assert "There is no finished data of twenty_words" in message
+    assert "an interrupted run resumes." in message
 
 
 def test_required_flags(capsys):
     assert t2t_trainer.main([]) == 1
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     example = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --generate_data"
-    assert f"--problem and --hparams_set must be given. --help explains the flags. Example: {example}." in told
+    assert f"--problem and --hparams_set must be given. --help explains the flags. Example: {example}." in stderr
     assert t2t_trainer.main(["--problem=grammar_ende"]) == 1
     assert "--hparams_set must be given. --help explains the flags. Example: " in capsys.readouterr().err
     assert t2t_trainer.main(["--output_dir=absent"]) == 1
     assert "--hparams_set must be given. --help explains the flags." in capsys.readouterr().err
 
 
-def test_memory_that_does_not_suffice(made, tmp_path, monkeypatch, capsys):
+def test_memory_that_does_not_suffice(tiny_run, tmp_path, monkeypatch, capsys):
     def too_large(*args):
         raise tf.errors.ResourceExhaustedError(None, None, "OOM when allocating tensor\nmore lines")
 
     monkeypatch.setattr(training_run, "train", too_large)
-    assert small(made, tmp_path / "run") == 1
-    told = capsys.readouterr().err
-    assert "There is not enough memory (OOM when allocating tensor). Lower batch_size" in told
+    assert small(tiny_run, tmp_path / "run") == 1
+    stderr = capsys.readouterr().err
+    assert "There is not enough memory (OOM when allocating tensor). Lower batch_size" in stderr

@@ -22,28 +22,30 @@ from t2tlite.training.progress import Progress
 from t2tlite.training.train_step import StepResult
 
 
-def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(made, tmp_path, monkeypatch, capsys):
+def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_path, monkeypatch, capsys):
     stopped = tmp_path / "stopped"
     step = Progress.step
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "step", lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)))
-        assert train(made, stopped, "--train_steps=40") == 128 + signal.SIGTERM
-    told = capsys.readouterr().err
-    assert "SIGTERM: saving a checkpoint; once more ends at once." in told
-    assert "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in told
+        assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
+    stderr = capsys.readouterr().err
+    assert "SIGTERM: saving a checkpoint; once more ends at once." in stderr
+    assert (
+        "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in stderr
+    )
     assert checkpoint_names(stopped) == ["model.ckpt-5"]
 
-    assert train(made, stopped, "--train_steps=40") == 0
+    assert train(tiny_run, stopped, "--train_steps=40") == 0
 
     assert "resuming from step 5." in capsys.readouterr().err
     assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
-    expected, found = tensors(made.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
+    expected, found = tensors(tiny_run.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
     assert expected.keys() == found.keys()
     assert len([name for name in found if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
     assert events(stopped)["train/loss"] == list(range(1, 41))
-    whole, resumed = RunFolder(made.run).costs()[0], RunFolder(stopped).costs()[-1]
+    whole, resumed = RunFolder(tiny_run.run).costs()[0], RunFolder(stopped).costs()[-1]
     for name in ("step", "steps", "tokens", "flops"):
         assert getattr(whole, name) == pytest.approx(getattr(resumed, name)), name
 
@@ -57,16 +59,16 @@ def trained_nothing(job, config, hooks):
     return Evaluation(1.0, 0.5, 10)
 
 
-def test_resumed_without_the_set_its_flags_still_name_it(made, tmp_path, monkeypatch, dev):
+def test_resumed_without_the_set_its_flags_still_name_it(tiny_run, tmp_path, monkeypatch, fake_dev_losses):
     """A report compares the run's hparams with those of the set that flags.txt names."""
     run = tmp_path / "run"
-    dev += [3.0]
+    fake_dev_losses += [3.0]
     begun = f"--hparams={SMALL},label_smoothing=0.2"
-    assert train(made, run, begun, "--global_batch_tokens=1024", "--train_steps=1") == 0
+    assert train(tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1") == 0
     before = RunFolder(run).flags()
     assert before["hparams_set"] == "twenty_words_tiny"
     monkeypatch.setattr(training_run, "train", trained_nothing)
-    how = [f"--t2t_usr_dir={made.package}", f"--data_dir={made.data}", f"--output_dir={run}", "--train_steps=2"]
+    how = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}", "--train_steps=2"]
     assert t2t_trainer.main([*how, "--hparams=label_smoothing=0.1,batch_size=512"]) == 0
     after = RunFolder(run).flags()
     assert after["hparams_set"] == "twenty_words_tiny"
@@ -75,111 +77,111 @@ def test_resumed_without_the_set_its_flags_still_name_it(made, tmp_path, monkeyp
 
 
 @pytest.mark.slow
-def test_resumes_with_other_hparams(made, copy):
-    assert train(made, copy, CHANGED, "--train_steps=121") == 0
-    assert checkpoint_names(copy)[-1] == "model.ckpt-121"
+def test_resumes_with_other_hparams(tiny_run, tiny_run_copy):
+    assert train(tiny_run, tiny_run_copy, CHANGED, "--train_steps=121") == 0
+    assert checkpoint_names(tiny_run_copy)[-1] == "model.ckpt-121"
 
 
-def test_other_hparams_for_the_same_run(made, copy, monkeypatch, capsys):
+def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, monkeypatch, capsys):
     monkeypatch.setattr(training_run, "train", trained_nothing)
-    assert train(made, copy, CHANGED) == 0
-    told = capsys.readouterr().err
-    assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in told
-    assert json.loads((copy / "hparams.json").read_text())["batch_size"] == 512
+    assert train(tiny_run, tiny_run_copy, CHANGED) == 0
+    stderr = capsys.readouterr().err
+    assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in stderr
+    assert json.loads((tiny_run_copy / "hparams.json").read_text())["batch_size"] == 512
 
-    noted = (copy / "flags.txt").read_text()
-    assert small(made, copy) == 1
-    told = capsys.readouterr().err
-    assert "holds a run of another model:" in told
-    assert "hidden_size 32 -> 8, filter_size 64 -> 8" in told
-    assert (copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
+    noted = (tiny_run_copy / "flags.txt").read_text()
+    assert small(tiny_run, tiny_run_copy) == 1
+    stderr = capsys.readouterr().err
+    assert "holds a run of another model:" in stderr
+    assert "hidden_size 32 -> 8, filter_size 64 -> 8" in stderr
+    assert (tiny_run_copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
 
-    assert train(made, copy, f"{CHANGED},dtype_policy=mixed_float16") == 1
+    assert train(tiny_run, tiny_run_copy, f"{CHANGED},dtype_policy=mixed_float16") == 1
     assert "A run's dtype_policy cannot change." in capsys.readouterr().err
 
-    assert train(made, copy, CHANGED, "--problem=twenty_words_rev") == 1
-    told = capsys.readouterr().err
-    assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in told
+    assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
+    stderr = capsys.readouterr().err
+    assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in stderr
 
 
-def test_the_recorded_flags_are_a_flagfile(made, copy, tmp_path, monkeypatch):
+def test_the_recorded_flags_are_a_flagfile(tiny_run, tiny_run_copy, tmp_path, monkeypatch):
     """They train a run as the command did, and flags after them change it."""
     monkeypatch.setattr(training_run, "train", trained_nothing)
-    flagfile = f"--flagfile={made.run}/flags.txt"
+    flagfile = f"--flagfile={tiny_run.run}/flags.txt"
     run = tmp_path / "run"
     assert t2t_trainer.main([flagfile, f"--output_dir={run}", "--random_seed=7"]) == 0
-    expected = (made.run / "flags.txt").read_text().replace(f"={made.run}\n", f"={run}\n")
+    expected = (tiny_run.run / "flags.txt").read_text().replace(f"={tiny_run.run}\n", f"={run}\n")
     assert (run / "flags.txt").read_text() == expected.replace("--random_seed=1\n", "--random_seed=7\n")
-    assert (run / "hparams.json").read_text() == (made.run / "hparams.json").read_text()
+    assert (run / "hparams.json").read_text() == (tiny_run.run / "hparams.json").read_text()
 
 
-def test_a_resumed_run_still_names_its_hparam_set(made, copy, monkeypatch):
+def test_a_resumed_run_still_names_its_hparam_set(tiny_run, tiny_run_copy, monkeypatch):
     monkeypatch.setattr(training_run, "train", trained_nothing)
-    assert train(made, copy, CHANGED) == 0
-    given = [f"--t2t_usr_dir={made.package}", f"--data_dir={made.data}", f"--output_dir={copy}"]
+    assert train(tiny_run, tiny_run_copy, CHANGED) == 0
+    given = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={tiny_run_copy}"]
     assert t2t_trainer.main(given) == 0
-    flags = RunFolder(copy).flags()
+    flags = RunFolder(tiny_run_copy).flags()
     assert (flags["hparams_set"], f"--hparams={flags['hparams']}") == ("twenty_words_tiny", CHANGED)
 
 
-def test_ctrl_c_has_status_130(made, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_has_status_130(tiny_run, tmp_path, monkeypatch, capsys):
     def ctrl_c(batches, stop):
         signal.raise_signal(signal.SIGINT)
         return StepResult(loss=1.0, tokens=10.0, positions=12.0)
 
     monkeypatch.setattr(loop, "make_train_step", lambda *_: ctrl_c)
-    assert small(made, tmp_path / "run", "--train_steps=8") == 130
+    assert small(tiny_run, tmp_path / "run", "--train_steps=8") == 130
     assert "Stopped by SIGINT at step 1" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.slow
-def test_killed_then_run_again_in_a_process_of_its_own(made, tmp_path, capsys):
+def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsys):
     """SIGKILL leaves no time to save: the last checkpoint counts. And the terminal shows nothing of TensorFlow's."""
     run = tmp_path / "run"
-    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(made, run, f"--hparams={SMALL}")]
+    command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(tiny_run, run, f"--hparams={SMALL}")]
     flags_of_run = ["--train_steps=100000", "--save_checkpoints_secs=0", "--keep_checkpoint_max=3"]
     with subprocess.Popen([*command, *flags_of_run], stderr=subprocess.PIPE, text=True) as process:
         deadline = time.monotonic() + 120
         while not checkpoint_names(run) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.02)
         process.kill()
-        told = process.communicate()[1]
-    assert process.returncode == -signal.SIGKILL, told
+        stderr_text = process.communicate()[1]
+    assert process.returncode == -signal.SIGKILL, stderr_text
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING:", "Traceback"):
-        assert noise not in told
+        assert noise not in stderr_text
     reached = int(checkpoint_names(run)[-1].split("-")[1])
 
-    assert small(made, run, f"--train_steps={reached + 1}") == 0
+    assert small(tiny_run, run, f"--train_steps={reached + 1}") == 0
     assert f"resuming from step {reached:,}." in capsys.readouterr().err
 
 
-def test_nothing_to_do_and_the_problem_not_named(made, copy, capsys):
-    given = [flag for flag in trainer_flags(made, copy, "--train_steps=100") if "--problem" not in flag]
+def test_nothing_to_do_and_the_problem_not_named(tiny_run, tiny_run_copy, capsys):
+    given = [flag for flag in trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100") if "--problem" not in flag]
     assert t2t_trainer.main(given) == 0  # the data directory holds one problem
-    told = capsys.readouterr()
-    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in told.err
-    assert "Trained twenty_words: dev loss" in told.out
-    assert RunFolder(copy).costs() == RunFolder(made.run).costs()
+    output = capsys.readouterr()
+    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in output.err
+    assert "Trained twenty_words: dev loss" in output.out
+    assert RunFolder(tiny_run_copy).costs() == RunFolder(tiny_run.run).costs()
 
 
-def test_damaged_newest_checkpoint(made, copy, capsys):
-    data = copy / "model.ckpt-120.data-00000-of-00001"
+def test_damaged_newest_checkpoint(tiny_run, tiny_run_copy, capsys):
+    data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
-    assert train(made, copy, "--train_steps=200") == 1
-    told = capsys.readouterr().err
-    assert f"Checkpoint {copy}/model.ckpt-120 cannot be restored: " in told
-    assert "if it is damaged, delete it to resume from the one before." in told
-    assert "Traceback" not in told
+    assert train(tiny_run, tiny_run_copy, "--train_steps=200") == 1
+    stderr = capsys.readouterr().err
+    assert f"Checkpoint {tiny_run_copy}/model.ckpt-120 cannot be restored: " in stderr
+    assert "if it is damaged, delete it to resume from the one before." in stderr
+    assert "Traceback" not in stderr
 
 
-def test_a_run_that_saved_nothing_may_become_another_model(made, tmp_path, monkeypatch):
+def test_a_run_that_saved_nothing_may_become_another_model(tiny_run, tmp_path, monkeypatch):
     def no_training(job, config, hooks):
         hooks.begin()
         raise ValueError("something is wrong")
 
     monkeypatch.setattr(training_run, "train", no_training)
     run = tmp_path / "run"
-    assert small(made, run) == 1
-    assert train(made, run) == 1
+    assert small(tiny_run, run) == 1
+    assert train(tiny_run, run) == 1
     assert HParams.from_json((run / "hparams.json").read_text()).hidden_size == 32

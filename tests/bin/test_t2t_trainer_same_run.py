@@ -29,128 +29,136 @@ def no_training(monkeypatch):
     monkeypatch.setattr(training_run, "train", begin)
 
 
-def test_what_a_run_is_trained_with_is_recorded(made):
-    found = json.loads((made.run / "training.json").read_text())
+def test_what_a_run_is_trained_with_is_recorded(tiny_run):
+    found = json.loads((tiny_run.run / "training.json").read_text())
     assert found.pop("data_sha256")
     assert found == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
-    evaluations = json.loads((made.run / "evaluations.json").read_text())["evaluations"]
+    evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
     assert [one["step"] for one in evaluations] == [40, 80, 120]
 
 
-def test_nothing_to_train_changes_nothing(made, copy, dev):
-    dev += [1.0]
-    before = contents(copy), {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}
+def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
+    fake_dev_losses += [1.0]
+    before = contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}
     changed = ["--train_steps=100", "--hparams=learning_rate_constant=9"]
-    assert train(made, copy, *changed) == 0
-    assert (contents(copy), {path.name: path.stat().st_mtime_ns for path in copy.iterdir()}) == before
+    assert train(tiny_run, tiny_run_copy, *changed) == 0
+    assert (contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}) == before
 
 
-def test_another_seed_is_refused(made, copy, capsys):
-    before = contents(copy)
-    assert train(made, copy, "--random_seed=7", "--train_steps=130") == 1
-    told = capsys.readouterr().err
-    assert f"A run's --random_seed cannot change: it is 1 in {copy}. Received: 7. Leave the seed as it is" in told
-    assert contents(copy) == before
+def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):
+    before = contents(tiny_run_copy)
+    assert train(tiny_run, tiny_run_copy, "--random_seed=7", "--train_steps=130") == 1
+    stderr = capsys.readouterr().err
+    assert (
+        f"A run's --random_seed cannot change: it is 1 in {tiny_run_copy}. Received: 7. Leave the seed as it is"
+        in stderr
+    )
+    assert contents(tiny_run_copy) == before
 
 
-def test_other_pairs_are_refused(made, copy, tmp_path, capsys):
-    data = shutil.copytree(made.data, tmp_path / "data")
+def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
+    data = shutil.copytree(tiny_run.data, tmp_path / "data")
     path = data / "twenty_words" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["splits"]["dev"]["shards"][0]["sha256"] = "0" * 64
     path.write_text(json.dumps(manifest))
     for older_version in (False, True):
         if older_version:  # which recorded the manifest alone
-            (copy / "training.json").unlink()
-        assert train(made, copy, f"--data_dir={data}", "--train_steps=130") == 1
-        told = capsys.readouterr().err
-        assert "A run's training and dev pairs cannot change." in told
-        assert f"use another --output_dir with --warm_start_from={copy}." in told
+            (tiny_run_copy / "training.json").unlink()
+        assert train(tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130") == 1
+        stderr = capsys.readouterr().err
+        assert "A run's training and dev pairs cannot change." in stderr
+        assert f"use another --output_dir with --warm_start_from={tiny_run_copy}." in stderr
 
 
-def test_another_number_of_replicas_is_reported_if_the_batch_changes(made, copy, no_training, capsys):
-    run = RunFolder(copy)
+def test_another_number_of_replicas_is_reported_if_the_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
+    run = RunFolder(tiny_run_copy)
     run.write_trained_with(dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096))
-    assert train(made, copy, "--train_steps=130") == 0
-    told = capsys.readouterr().err
-    assert "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 replicas)." in told
+    assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
+    stderr = capsys.readouterr().err
+    assert "Changed global batch, from here on: 4,096 -> 1,024 tokens (4 -> 1 replicas)." in stderr
     assert (run.trained_with().replicas, run.trained_with().global_batch_tokens) == (1, 1024)
-    assert train(made, copy, "--train_steps=130") == 0
+    assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
     assert "Changed global batch" not in capsys.readouterr().err
 
 
-def test_a_second_trainer_is_refused(made, copy, capsys):
-    with only_process(copy, "train a run"):
-        assert train(made, copy, "--train_steps=130") == 1
-    told = capsys.readouterr().err
-    assert f"Only one process at a time can train a run. Received: {copy}, which another process is using." in told
-    assert RunFolder(copy).command() == RunFolder(made.run).command()
+def test_a_second_trainer_is_refused(tiny_run, tiny_run_copy, capsys):
+    with only_process(tiny_run_copy, "train a run"):
+        assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 1
+    stderr = capsys.readouterr().err
+    assert (
+        f"Only one process at a time can train a run. Received: {tiny_run_copy}, which another process is using."
+        in stderr
+    )
+    assert RunFolder(tiny_run_copy).command() == RunFolder(tiny_run.run).command()
 
 
 @pytest.mark.parametrize("left", [(), ("model.ckpt-40",)])
-def test_a_best_checkpoint_later_than_the_newest_is_refused(made, copy, capsys, left):
-    for path in copy.glob("model.ckpt-*"):
+def test_a_best_checkpoint_later_than_the_newest_is_refused(tiny_run, tiny_run_copy, capsys, left):
+    for path in tiny_run_copy.glob("model.ckpt-*"):
         if path.name.partition(".data")[0].removesuffix(".index") not in left:
             path.unlink()
-    assert train(made, copy) == 1
-    told = capsys.readouterr().err
+    assert train(tiny_run, tiny_run_copy) == 1
+    stderr = capsys.readouterr().err
     newest = "of step 40" if left else "missing"
-    assert f"{copy}, whose newest checkpoint is {newest}, and later ones in {copy}/best." in told
+    assert f"{tiny_run_copy}, whose newest checkpoint is {newest}, and later ones in {tiny_run_copy}/best." in stderr
     again = "again from step 40" if left else "anew"
-    assert f"Delete this folder to train {again}, or put the missing checkpoints back." in told
+    assert f"Delete this folder to train {again}, or put the missing checkpoints back." in stderr
 
 
-def test_records_of_checkpoints_that_were_deleted_are_dropped(made, copy, dev):
+def test_records_of_checkpoints_that_were_deleted_are_dropped(tiny_run, tiny_run_copy, fake_dev_losses):
     """The newest two are deleted, and the best with them: what is evaluated next is the best, here step 40 again."""
-    shutil.rmtree(copy / "best")
+    shutil.rmtree(tiny_run_copy / "best")
     for step in (80, 120):
-        for path in copy.glob(f"model.ckpt-{step}.*"):
+        for path in tiny_run_copy.glob(f"model.ckpt-{step}.*"):
             path.unlink()
-    dev += [7.0, 8.0]
-    assert train(made, copy, "--train_steps=42", "--local_eval_frequency=40") == 0
-    assert [(one.step, one.metrics["loss"]) for one in RunFolder(copy).evaluations()] == [(40, 7.0), (42, 8.0)]
-    assert RunFolder(copy).best().step == 40
+    fake_dev_losses += [7.0, 8.0]
+    assert train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40") == 0
+    assert [(one.step, one.metrics["loss"]) for one in RunFolder(tiny_run_copy).evaluations()] == [(40, 7.0), (42, 8.0)]
+    assert RunFolder(tiny_run_copy).best().step == 40
 
 
-def test_leftovers_of_a_killed_save_are_removed(made, copy, no_training):
-    (copy / ".saving").mkdir()
-    (copy / "model.ckpt-90_temp").mkdir()
+def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_training):
+    (tiny_run_copy / ".saving").mkdir()
+    (tiny_run_copy / "model.ckpt-90_temp").mkdir()
     left = [".saving/model.ckpt-130.index", "model.ckpt-90_temp/part", "model.ckpt-90.data-00000-of-00001"]
     left += ["best/model.ckpt-90.data-00000-of-00001", ".cost.json.01234567.tmp"]
     for name in left:
-        (copy / name).touch()
-    assert train(made, copy, "--train_steps=130") == 0
-    assert not [name for name in left if (copy / name).exists()]
-    assert not (copy / ".saving").exists()
-    assert checkpoint_names(copy) == checkpoint_names(made.run)
+        (tiny_run_copy / name).touch()
+    assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
+    assert not [name for name in left if (tiny_run_copy / name).exists()]
+    assert not (tiny_run_copy / ".saving").exists()
+    assert checkpoint_names(tiny_run_copy) == checkpoint_names(tiny_run.run)
 
 
-def test_resumes_after_a_warm_start_without_its_source_and_flags(made, copy, tmp_path, dev, capsys):
+def test_resumes_after_a_warm_start_without_its_source_and_flags(
+    tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, capsys
+):
     run = tmp_path / "run"
-    flags = [f"--t2t_usr_dir={made.package}", f"--data_dir={made.data}", f"--output_dir={run}"]
-    dev += [3.0, 2.0, 1.0]
-    assert t2t_trainer.main([*flags, f"--warm_start_from={copy}", "--train_steps=1"]) == 0
+    flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
+    fake_dev_losses += [3.0, 2.0, 1.0]
+    assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]) == 0
     before = RunFolder(run).hparams()
-    shutil.rmtree(copy)
+    shutil.rmtree(tiny_run_copy)
 
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
-    assert t2t_trainer.main([*flags, f"--warm_start_from={copy}", "--train_steps=3"]) == 0  # the same command
+    assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]) == 0  # the same command
     assert capsys.readouterr().err.count("Starting from the weights") == 1
     assert RunFolder(run).hparams() == before
-    assert RunFolder(run).trained_with().warm_start_from == f"{copy}/model.ckpt-120"
+    assert RunFolder(run).trained_with().warm_start_from == f"{tiny_run_copy}/model.ckpt-120"
 
 
-def test_a_folder_whose_name_is_a_glob_pattern(made, tmp_path, dev, capsys):
+def test_a_folder_whose_name_is_a_glob_pattern(tiny_run, tmp_path, fake_dev_losses, capsys):
     """lr[1] matches lr1: a sibling, whose checkpoints stay; the run resumes, and is decoded."""
     sibling, run = tmp_path / "lr1", tmp_path / "lr[1]"
     sibling.mkdir()
-    for path in made.run.glob("model.ckpt-*"):
+    for path in tiny_run.run.glob("model.ckpt-*"):
         shutil.copy(path, sibling)
     before = contents(sibling)
     how = ["--keep_checkpoint_max=1", "--local_eval_frequency=1"]
-    dev += [3.0, 2.0, 1.0]
-    assert small(made, run, *how, "--train_steps=2") == 0
-    assert small(made, run, *how, "--train_steps=3") == 0
+    fake_dev_losses += [3.0, 2.0, 1.0]
+    assert small(tiny_run, run, *how, "--train_steps=2") == 0
+    assert small(tiny_run, run, *how, "--train_steps=3") == 0
     assert "resuming from step 2." in capsys.readouterr().err
     assert contents(sibling) == before
     assert checkpoint_names(run) == ["model.ckpt-3"]

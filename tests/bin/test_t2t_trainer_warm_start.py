@@ -27,20 +27,20 @@ class Continued(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def continued(made, tmp_path_factory):
+def continued(tiny_run, tmp_path_factory):
     folder, err = tmp_path_factory.mktemp("continued") / "run", io.StringIO()
-    flags = [f"--data_dir={made.data}", f"--warm_start_from={made.run}/model.ckpt-80", f"--output_dir={folder}"]
+    flags = [f"--data_dir={tiny_run.data}", f"--warm_start_from={tiny_run.run}/model.ckpt-80", f"--output_dir={folder}"]
     with contextlib.redirect_stderr(err):
         status = t2t_trainer.main([*flags, "--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"])
     assert status == 0, err.getvalue()
     return Continued(RunFolder(folder), err.getvalue())
 
 
-def test_hparams_are_those_of_that_run(made, continued):
+def test_hparams_are_those_of_that_run(tiny_run, continued):
     """80 steps, of which 60 of warm-up: the new rate, at its peak, is that of update 80."""
-    told = f"the hparams of {made.run}/model.ckpt-80, with learning_rate_constant=0.3464, so that"
-    assert told in continued.stderr  # 0.4 / root of (80 / 60)
-    ours, theirs = continued.run.hparams(), RunFolder(made.run).hparams()
+    message = f"the hparams of {tiny_run.run}/model.ckpt-80, with learning_rate_constant=0.3464, so that"
+    assert message in continued.stderr  # 0.4 / root of (80 / 60)
+    ours, theirs = continued.run.hparams(), RunFolder(tiny_run.run).hparams()
     assert ours.diff(theirs) == {"learning_rate_constant": (0.3464, 0.4), "label_smoothing": (0.2, 0.1)}
     rates = [PaperSchedule(32, 60, hparams.learning_rate_constant) for hparams in (ours, theirs)]
     assert float(rates[0](59)) == pytest.approx(float(rates[1](79)), rel=1e-3)
@@ -71,45 +71,45 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     assert [output.text for output in decoded.best] == run.decoded_text("dev.1").read_text().splitlines()
 
 
-def test_warm_start_early_stopping_and_what_is_kept(made, tmp_path, capsys):
+def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, capsys):
     """From a trained run, with a learning rate that destroys it: the first evaluation stays the best."""
     run = tmp_path / "run"
     hparams = "--hparams=learning_rate_constant=10,learning_rate_warmup_steps=1000"
     how = ["--local_eval_frequency=2", "--early_stopping_evals=3", "--keep_checkpoint_max=2", "--train_steps=100"]
-    assert train(made, run, hparams, *how, f"--warm_start_from={made.run}") == 0
-    told = capsys.readouterr().err
-    assert f"Starting from the weights of {made.run}/model.ckpt-120." in told
-    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", told)]
+    assert train(tiny_run, run, hparams, *how, f"--warm_start_from={tiny_run.run}") == 0
+    stderr = capsys.readouterr().err
+    assert f"Starting from the weights of {tiny_run.run}/model.ckpt-120." in stderr
+    losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", stderr)]
     assert losses[0] < 1  # an untrained model has ln 500 = 6.2
     best = json.loads((run / "best" / "best.json").read_text())
     stop = best["step"] + 6  # three evaluations, every two steps
-    assert f"Stopping early at step {stop}: 3 evaluations without a better one." in told
+    assert f"Stopping early at step {stop}: 3 evaluations without a better one." in stderr
     assert checkpoint_names(run) == [f"model.ckpt-{stop - 2}", f"model.ckpt-{stop}"]
     assert checkpoint_names(run / "best") == [f"model.ckpt-{best['step']}"]
     assert best["loss"] == pytest.approx(min(losses), abs=1e-4)
 
-    assert train(made, run, hparams, *how) == 0
+    assert train(tiny_run, run, hparams, *how) == 0
     assert f"Nothing to train: the run stopped early at step {stop}." in capsys.readouterr().err
     assert checkpoint_names(run)[-1] == f"model.ckpt-{stop}"
 
 
-def test_warm_start_from_another_shape(made, tmp_path, capsys):
-    assert small(made, tmp_path / "run", f"--warm_start_from={made.run}") == 1
-    told = capsys.readouterr().err
-    assert f"Checkpoint {made.run}/model.ckpt-120 cannot be restored: the model's embedding/" in told
-    assert "has the shape [500, 8], but its shape there is [500, 32]." in told
+def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):
+    assert small(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run.run}") == 1
+    stderr = capsys.readouterr().err
+    assert f"Checkpoint {tiny_run.run}/model.ckpt-120 cannot be restored: the model's embedding/" in stderr
+    assert "has the shape [500, 8], but its shape there is [500, 32]." in stderr
 
 
-def test_warm_start_from_another_vocabulary_is_said(made, copy, tmp_path, monkeypatch, capsys):
-    manifest = json.loads((copy / "manifest.json").read_text())
+def test_warm_start_from_another_vocabulary_is_said(tiny_run, tiny_run_copy, tmp_path, monkeypatch, capsys):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     manifest["vocabulary"]["sha256"] = "0" * 64
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
     monkeypatch.setattr(training_run, "train", lambda *_: training_run.Evaluation(1.0, 0.5, 10))
-    assert train(made, tmp_path / "run", f"--warm_start_from={copy / 'best'}") == 0
-    assert f"The run in {copy} has another vocabulary than twenty_words" in capsys.readouterr().err
+    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}") == 0
+    assert f"The run in {tiny_run_copy} has another vocabulary than twenty_words" in capsys.readouterr().err
 
 
-def test_warm_start_from_nothing(made, tmp_path, capsys):
-    assert train(made, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1
+def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):
+    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tmp_path}/absent") == 1
     assert f"There is no checkpoint at {tmp_path}/absent." in capsys.readouterr().err
     assert not (tmp_path / "run").exists()

@@ -80,12 +80,12 @@ def test_manifest(tmp_path):
 def test_reversed_shares_the_folder_and_swaps(tmp_path):
     generate(TinyTask(), tmp_path, num_processes=1)
 
-    made = generate(TinyTask(reverse=True), tmp_path, num_processes=1)
+    data = generate(TinyTask(reverse=True), tmp_path, num_processes=1)
 
-    assert made.already_there
-    assert made.dataset.name == "tiny_task_rev"
-    assert made.dataset.manifest.language_pair == ("de", "en")
-    assert made.dataset.store("dev").source_text() == [target for _, target in TinyTask().dev]
+    assert data.already_there
+    assert data.dataset.name == "tiny_task_rev"
+    assert data.dataset.manifest.language_pair == ("de", "en")
+    assert data.dataset.store("dev").source_text() == [target for _, target in TinyTask().dev]
 
 
 def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
@@ -113,13 +113,13 @@ def test_length_limits_apply_to_train_alone(tmp_path):
     assert 0 < too_long.sum() < 230
     assert 0 < ratio.sum() < 230
 
-    made = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
+    data = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
 
-    splits = made.dataset.manifest.splits
+    splits = data.dataset.manifest.splits
     assert splits["train"].dropped == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
-    assert made.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
+    assert data.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
     assert [splits["dev"].pairs, splits["test"].pairs] == [30, 20]
-    assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(made)
+    assert f"dropped: {too_long.sum()} too long, {ratio.sum()} length ratio" in str(data)
 
 
 @pytest.mark.parametrize(
@@ -163,13 +163,13 @@ def test_too_little_text_for_the_default_size(tmp_path):
     class Ample(TinyTask):
         vocab_size: int = 32000
 
-    made = generate(Ample(train=train), tmp_path / "data", num_processes=1)
+    data = generate(Ample(train=train), tmp_path / "data", num_processes=1)
 
     assert f"vocabulary  {largest} pieces, the most that this text allows: it is too small for the default, 32,000" in (
-        str(made)
+        str(data)
     )
-    assert (made.dataset.folder / "vocab.model").read_bytes() == (tmp_path / "v.model").read_bytes()
-    manifest = json.loads((made.dataset.folder / "manifest.json").read_text())
+    assert (data.dataset.folder / "vocab.model").read_bytes() == (tmp_path / "v.model").read_bytes()
+    manifest = json.loads((data.dataset.folder / "manifest.json").read_text())
     assert (manifest["options"]["vocab_size"], manifest["vocabulary"]["size"]) == (32000, largest)
     assert generate(Ample(train=train), tmp_path / "data", num_processes=1).already_there
     for size, advice in ((1, "Raise vocab_size."), (40, "Raise vocab_size."), (8000, "Lower vocab_size or give more")):
@@ -245,12 +245,12 @@ def test_library_prints_nothing(tmp_path, capfd):
 
 
 def test_summary(tmp_path):
-    made = generate(TinyTask(), tmp_path, num_processes=1)
+    data = generate(TinyTask(), tmp_path, num_processes=1)
 
-    assert f"The data is in {tmp_path / 'tiny_task'}." in str(made)
-    assert "330 pieces" in str(made)
-    assert "230 pairs" in str(made)
-    assert made.seconds > 0
+    assert f"The data is in {tmp_path / 'tiny_task'}." in str(data)
+    assert "330 pieces" in str(data)
+    assert "230 pairs" in str(data)
+    assert data.seconds > 0
 
 
 def test_module_constants_fit_four_bytes_offsets():

@@ -71,9 +71,9 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
         open_dataset(tmp_path, "tiny_task")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
 
-    made = generate(TinyTask(), tmp_path, num_processes=1)
+    data = generate(TinyTask(), tmp_path, num_processes=1)
 
-    assert not made.already_there
+    assert not data.already_there
     assert contents(tmp_path) == uninterrupted
     assert len(before) == max(0, writes - 2)  # after the vocabulary and unfinished.json
     assert {path: path.stat().st_mtime_ns for path in before} == before  # finished shards were kept
@@ -107,10 +107,10 @@ def test_complete_data_is_left_alone(tmp_path):
     generate(TinyTask(), tmp_path, num_processes=1)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
 
-    made = generate(TinyTask(), tmp_path)
+    data = generate(TinyTask(), tmp_path)
 
-    assert made.already_there
-    assert "already complete, nothing to do" in str(made)
+    assert data.already_there
+    assert "already complete, nothing to do" in str(data)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
 
 

@@ -126,9 +126,9 @@ def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type
 def test_vocabulary_too_small_for_the_brackets(own_trees, tmp_path, capsys):
     flags = ["--problem=wsj_parsing", f"--tmp_dir={own_trees}"]
     assert datagen(tmp_path / "data", *flags, "--vocab_size=260") == 1
-    told = capsys.readouterr().err
+    stderr = capsys.readouterr().err
     assert re.search(
-        r"at least \d+ and at most \d+ for this text: 259 ids are special tokens and bytes, 9 symbols", told
+        r"at least \d+ and at most \d+ for this text: 259 ids are special tokens and bytes, 9 symbols", stderr
     )
     assert not (tmp_path / "data" / "wsj_parsing").exists()
 
@@ -148,9 +148,9 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
 
     assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
 
-    told = capsys.readouterr().err
-    assert f"{file}, line {line}: {message}" in told
-    assert "Traceback" not in told
+    stderr = capsys.readouterr().err
+    assert f"{file}, line {line}: {message}" in stderr
+    assert "Traceback" not in stderr
     assert not (tmp_path / "data").exists()
 
 

@@ -37,9 +37,9 @@ def local(tmp_path):
 @pytest.mark.parametrize("options", ["", TWO_THREADS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)])
 def test_the_files_are_those_made_locally(tmp_path, local, monkeypatch, options, capfd):
     monkeypatch.chdir(tmp_path)  # a relative path is the same folder for workers elsewhere
-    made = generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options))
+    data = generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options))
     assert contents(tmp_path / "beam") == local
-    assert str(made.dataset.folder) == "beam/tiny_task"
+    assert str(data.dataset.folder) == "beam/tiny_task"
     assert generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)).already_there
     shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")  # before Beam reads its options
     assert re.findall(r"INFO:.*", shown) == []
@@ -97,8 +97,8 @@ def test_mistakes_are_reported_before_anything_is_made(tmp_path, capsys, flags, 
 def test_without_apache_beam(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "apache_beam", None)
     assert t2t_datagen.main(["--problem=grammar_ende", f"--data_dir={tmp_path}", "--beam_runner=DirectRunner"]) == 1
-    assert "needs Apache Beam." in (told := capsys.readouterr().err)
-    assert "pip install 't2tlite[beam]'" in told
+    assert "needs Apache Beam." in (stderr := capsys.readouterr().err)
+    assert "pip install 't2tlite[beam]'" in stderr
 
 
 SCRIPT = """

@@ -16,8 +16,8 @@ SPECS = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32),
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(tiny_run, load):
+    return load(tiny_run.run, None)
 
 
 def graph(search, more=None) -> str:

@@ -74,8 +74,8 @@ def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_s
     assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
 
 
-def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(made, monkeypatch):
-    model = load(made.run)  # one that has built no search
+def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(tiny_run, monkeypatch):
+    model = load(tiny_run.run)  # one that has built no search
     sentences = ["red cat sees dog", "fish likes mouse today"]
     model.n_best(sentences)
     monkeypatch.setattr(decoder, "search", None)  # to build another would fail

@@ -19,8 +19,8 @@ RANDOM = {"sampling_method": "random", "sampling_temp": 2.0}
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(tiny_run, load):
+    return load(tiny_run.run, None)
 
 
 @pytest.mark.parametrize(

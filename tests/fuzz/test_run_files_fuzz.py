@@ -103,15 +103,15 @@ def cases(files: dict[str, list[str]]) -> list:
 
 
 @pytest.fixture(scope="module")
-def template(made, tmp_path_factory):
+def template(tiny_run, tmp_path_factory):
     """A folder of everything that the commands above read, whole."""
     folder = tmp_path_factory.mktemp("template")
     shutil.copytree(
-        made.run, folder / "run", ignore=shutil.ignore_patterns("events.*", "model.ckpt-?0.*", "best", "decodes")
+        tiny_run.run, folder / "run", ignore=shutil.ignore_patterns("events.*", "model.ckpt-?0.*", "best", "decodes")
     )
     (folder / "run" / "best").mkdir()
-    shutil.copy(made.run / "best" / "best.json", folder / "run" / "best")
-    shutil.copytree(made.data, folder / "data")
+    shutil.copy(tiny_run.run / "best" / "best.json", folder / "run" / "best")
+    shutil.copytree(tiny_run.data, folder / "data")
     (folder / "in.txt").write_text("red cat sees dog\n")
     (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
     theirs = write_theirs(folder)
@@ -123,14 +123,14 @@ def template(made, tmp_path_factory):
     result = Result(*what, 1, 120, 1, 2.5, 0.9, 0.8, 30.1, "signature", 9, 3.5, 1e9)
     (folder / "sweep" / "base").mkdir(parents=True)
     write_record(folder / "sweep" / "base" / "result.json", result)
-    interrupt_datagen(made, folder)
+    interrupt_datagen(tiny_run, folder)
     (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
     interrupt_decoder(folder, "resumed decode", window=2)
     interrupt_decoder(folder, "resumed split", window=30)
     return folder
 
 
-def interrupt_datagen(made, folder: Path) -> None:
+def interrupt_datagen(tiny_run, folder: Path) -> None:
     """`folder`/unfinished: data whose making was interrupted."""
 
     def stop(*_: object) -> None:
@@ -140,7 +140,7 @@ def interrupt_datagen(made, folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(encode_shards, "encode_all", stop)
         patch.chdir(folder)
-        assert quietly(main, text.replace("PACKAGE", str(made.package)).split()) == 1
+        assert quietly(main, text.replace("PACKAGE", str(tiny_run.package)).split()) == 1
 
 
 def interrupt_decoder(folder: Path, command: str, window: int) -> None:
@@ -166,7 +166,7 @@ def quietly(main: flags.Command, argv: list[str]) -> int:
 
 
 @pytest.fixture
-def case(made, template, tmp_path):
+def case(tiny_run, template, tmp_path):
     """case(file, content, command): the command in a copy of the template in which the file has that content."""
     folders = itertools.count()
 
@@ -174,7 +174,7 @@ def case(made, template, tmp_path):
         folder = Path(shutil.copytree(template, tmp_path / str(next(folders))))
         (folder / file).write_bytes(content)
         main, text = FLAGS[command]
-        words = [word.replace("+", " ").replace("PACKAGE", str(made.package)) for word in text.split()]
+        words = [word.replace("+", " ").replace("PACKAGE", str(tiny_run.package)) for word in text.split()]
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
             patch.setattr(run_cost, "PROBE_SECONDS", 0.0)
             patch.chdir(folder)
@@ -217,8 +217,8 @@ def test_damaged_files(template, case, file, command, data):
 
 
 @pytest.fixture(scope="module")
-def model(made):
-    return load(made.run)
+def model(tiny_run):
+    return load(tiny_run.run)
 
 
 @COSTLY

@@ -109,7 +109,7 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         with strategy._reporting_absent_workers(Cluster({"worker": addresses}, Task("worker", 0))):
             assert ended.wait(60)
         left.set()  # the thread finds that nobody waits any longer
-    told = capsys.readouterr().err
-    assert f"Waiting for other workers: {addresses[1]} (Connection refused).\n" in told
-    assert f"begin within 0 minutes. Received: {addresses[1]} (Connection refused). Start all of them" in told
-    assert addresses[0] not in told
+    stderr = capsys.readouterr().err
+    assert f"Waiting for other workers: {addresses[1]} (Connection refused).\n" in stderr
+    assert f"begin within 0 minutes. Received: {addresses[1]} (Connection refused). Start all of them" in stderr
+    assert addresses[0] not in stderr

@@ -67,18 +67,20 @@ def test_memory_of_a_cpu(monkeypatch):
     assert device_memory(tf.distribute.MirroredStrategy(["CPU:0"])) == 1234
 
 
-def test_a_run_says_what_it_needs_before_it_trains(made):
-    assert re.search(r"Memory of a replica, estimated: \d+ MB in the largest batch, .* are available\.\n", made.stderr)
+def test_a_run_says_what_it_needs_before_it_trains(tiny_run):
+    assert re.search(
+        r"Memory of a replica, estimated: \d+ MB in the largest batch, .* are available\.\n", tiny_run.stderr
+    )
 
 
 @pytest.mark.parametrize("error", [tf.errors.ResourceExhaustedError(None, None, "OOM\nmore"), MemoryError("OOM.")])
-def test_too_little_memory(made, tmp_path, monkeypatch, capsys, error):
+def test_too_little_memory(tiny_run, tmp_path, monkeypatch, capsys, error):
     def too_large(batches):
         raise error
 
     monkeypatch.setattr(loop, "make_trial", lambda *_: too_large)
     monkeypatch.setattr("t2tlite.programs.runs.train.device_memory", lambda strategy: 1000)
-    assert small(made, tmp_path / "run", "--train_steps=1") == 1
+    assert small(tiny_run, tmp_path / "run", "--train_steps=1") == 1
     warned, failed = capsys.readouterr().err.split("t2tlite: ")
     assert "; 0 MB are available. This will not fit. Lower batch_size and max_length, or hidden_size" in warned
     assert failed.startswith("Training needs more memory than there is: OOM. Memory of a replica, estimated: ")

@@ -181,19 +181,19 @@ def test_measuring_a_processor(monkeypatch):
 # through the command
 
 
-def test_run_counts_what_it_trained_on(made):
+def test_run_counts_what_it_trained_on(tiny_run):
     """12 batches an epoch, 120 steps: ten epochs, so ten times the corpus."""
-    shards = sorted((made.data / "twenty_words").glob("train*"))
+    shards = sorted((tiny_run.data / "twenty_words").glob("train*"))
     store = TokenStore(shards)
     tokens = int(store.source_lengths.sum() + store.target_lengths.sum())
-    cost = RunFolder(made.run).costs()[-1]
+    cost = RunFolder(tiny_run.run).costs()[-1]
     assert (cost.step, cost.steps, cost.tokens) == (120, 120, 10 * tokens)
     assert 0 < cost.seconds == cost.device_seconds < 600
-    hparams = RunFolder(made.run).hparams()
+    hparams = RunFolder(tiny_run.run).hparams()
     pair = store.source_lengths.mean(), store.target_lengths.mean()
     a_pair = 3 * sum(forward_flops(hparams, 500, *pair).values())  # backward twice forward
     assert cost.flops == pytest.approx(10 * len(store.source_lengths) * a_pair)
-    line = made.stdout.splitlines()[0]
+    line = tiny_run.stdout.splitlines()[0]
     assert re.fullmatch(
         rf"Training cost: {re.escape(f'{cost.flops:.2e}')} FLOPs counted; the paper's way \d\.\d\de\+\d\d "
         rf"\({cost.seconds:.1f} s x 1 device x [\d.e-]+ TFLOPS, measured with float32 matrix products\)\.",

@@ -61,16 +61,20 @@ def test_workers_that_differ_are_named(monkeypatch):
     cluster, tasks = cluster_of(["chief", "worker", "worker"])
     worker = process(cluster, tasks[2])
     assert worker_names(worker) == ["chief 0", "worker 0", "worker 1"]
-    told = [{"step": 6, "seed": 1, "heads": 8}, {"step": 0, "seed": 1, "heads": 8}, {"step": 6, "seed": 1, "heads": 4}]
-    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(one) for one in told])
+    message = [
+        {"step": 6, "seed": 1, "heads": 8},
+        {"step": 0, "seed": 1, "heads": 8},
+        {"step": 6, "seed": 1, "heads": 4},
+    ]
+    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(one) for one in message])
     with pytest.raises(
         ValueError,
         match=r"All workers must train the same\. Received: chief 0 has step 6, heads 8; worker 0 has step 0, heads 8; "
         r"worker 1 has step 6, heads 4\. Give all the same command, .* copy the chief's run to the others\.",
     ):
-        check_workers_agree(worker, told[2])
-    told[:] = [{"step": 6}] * 3
-    check_workers_agree(worker, told[0])
+        check_workers_agree(worker, message[2])
+    message[:] = [{"step": 6}] * 3
+    check_workers_agree(worker, message[0])
 
 
 def test_a_lost_worker_is_one_message():
@@ -132,7 +136,7 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-def start(made, folders, *flags, jobs=("worker", "worker")) -> list[subprocess.Popen]:
+def start(tiny_run, folders, *flags, jobs=("worker", "worker")) -> list[subprocess.Popen]:
     """Two workers of t2t-trainer, each with its --output_dir."""
     ports = free_ports(2)
     cluster, tasks = cluster_of(jobs)
@@ -140,7 +144,7 @@ def start(made, folders, *flags, jobs=("worker", "worker")) -> list[subprocess.P
     started = []
     for (job, index), folder in zip(tasks, folders, strict=True):
         config = json.dumps({"cluster": cluster, "task": {"type": job, "index": index}})
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(made, folder, *flags)]
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_trainer", *trainer_flags(tiny_run, folder, *flags)]
         environment = {**os.environ, "TF_CONFIG": config}
         started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
     return started
@@ -162,13 +166,13 @@ def wait_for_checkpoint(run: Path, started) -> None:
 
 
 @pytest.mark.slow
-def test_two_workers_equal_one(made, tmp_path):
+def test_two_workers_equal_one(tiny_run, tmp_path):
     flags = ["--train_steps=6", "--local_eval_frequency=3", "--global_batch_tokens=1024", "--hparams=batch_size=512"]
     together, alone, data = tmp_path / "together", tmp_path / "alone", tmp_path / "data"
     make = [*flags, f"--data_dir={data}", "--generate_data", "--num_processes=1"]
-    for status, errors in finish(start(made, [together] * 2, *make, jobs=("chief", "worker"))):
+    for status, errors in finish(start(tiny_run, [together] * 2, *make, jobs=("chief", "worker"))):
         assert status == 0, errors
-    assert t2t_trainer.main(trainer_flags(made, alone, *flags, f"--data_dir={data}")) == 0
+    assert t2t_trainer.main(trainer_flags(tiny_run, alone, *flags, f"--data_dir={data}")) == 0
 
     one, two = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
     names = [name for name in one if name.startswith("model/")]
@@ -182,12 +186,12 @@ def test_two_workers_equal_one(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_ends_the_other_and_both_resume_exactly(made, tmp_path):
+def test_a_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path):
     flags = ["--train_steps=60", "--local_eval_frequency=20", "--hparams=batch_size=64,accumulate_steps=2"]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    for status, errors in finish(start(made, [whole] * 2, *flags)):
+    for status, errors in finish(start(tiny_run, [whole] * 2, *flags)):
         assert status == 0, errors
-    started = start(made, [broken] * 2, *flags)
+    started = start(tiny_run, [broken] * 2, *flags)
     wait_for_checkpoint(broken, started)
     started[1].kill()
     (status, errors), _ = finish(started)
@@ -195,7 +199,7 @@ def test_a_killed_worker_ends_the_other_and_both_resume_exactly(made, tmp_path):
     assert "A worker was lost: " in errors
     assert "Start all workers again with the same command: training resumes" in errors
     assert "Traceback" not in errors
-    for status, errors in finish(start(made, [broken] * 2, *flags)):
+    for status, errors in finish(start(tiny_run, [broken] * 2, *flags)):
         assert status == 0, errors
         assert "resuming from step " in errors
     one, two = (tensors(folder / "model.ckpt-60") for folder in (whole, broken))
@@ -205,10 +209,10 @@ def test_a_killed_worker_ends_the_other_and_both_resume_exactly(made, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_signal_to_one_worker_stops_all_and_separate_runs_are_refused(made, tmp_path):
+def test_a_signal_to_one_worker_stops_all_and_separate_runs_are_refused(tiny_run, tmp_path):
     run = tmp_path / "run"
     flags = ["--train_steps=1000000", "--local_eval_frequency=0", "--save_checkpoints_secs=1"]
-    started = start(made, [run] * 2, *flags)
+    started = start(tiny_run, [run] * 2, *flags)
     wait_for_checkpoint(run, started)
     started[1].send_signal(signal.SIGTERM)
     ended = finish(started)
@@ -220,7 +224,7 @@ def test_a_signal_to_one_worker_stops_all_and_separate_runs_are_refused(made, tm
     other = Path(shutil.copytree(run, tmp_path / "other"))
     for path in other.glob("model.ckpt-*"):
         path.unlink()
-    for status, errors in finish(start(made, [run, other], *flags)):
+    for status, errors in finish(start(tiny_run, [run, other], *flags)):
         assert status == 1
         assert f"worker 0 has newest checkpoint {newest.split('-')[1]}; worker 1 has newest checkpoint 0." in errors
         assert "Traceback" not in errors

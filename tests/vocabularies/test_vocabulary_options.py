@@ -44,8 +44,8 @@ def decoded(data, split):
 
 def test_subwords_are_learned(tmp_path):
     problem = TinyTask(vocab_type="subwords", vocab_size=90)
-    made = generate(problem, tmp_path / "data", num_processes=1)
-    data = made.dataset
+    tiny_run = generate(problem, tmp_path / "data", num_processes=1)
+    data = tiny_run.dataset
     assert isinstance(data.encoders[0], SubwordEncoder)
     assert data.encoders[0] is data.encoders[1]
     entry = data.manifest.vocabulary
@@ -58,7 +58,7 @@ def test_subwords_are_learned(tmp_path):
     build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
     assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
     assert decoded(data, "train") == list(problem.train)
-    assert f"vocabulary  {entry.size} pieces" in str(made)
+    assert f"vocabulary  {entry.size} pieces" in str(tiny_run)
 
 
 def test_a_given_vocabulary(tmp_path, vocabularies):
@@ -75,12 +75,12 @@ def test_a_given_vocabulary(tmp_path, vocabularies):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-    made = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
-    names = sorted(path.name for path in made.dataset.folder.glob("vocab*"))
+    tiny_run = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
+    names = sorted(path.name for path in tiny_run.dataset.folder.glob("vocab*"))
     assert names == ["vocab.source.subwords", "vocab.target.model"]
     sizes = [open_encoder(path).vocab_size for path in vocabularies]
-    assert f"vocabulary  {sizes[0]} and {sizes[1]} pieces" in str(made)
-    assert decoded(made.dataset, "train") == list(TinyTask().train)
+    assert f"vocabulary  {sizes[0]} and {sizes[1]} pieces" in str(tiny_run)
+    assert decoded(tiny_run.dataset, "train") == list(TinyTask().train)
     backwards = open_dataset(tmp_path / "data", "tiny_task_rev")
     assert [encoder.vocab_size for encoder in backwards.encoders] == sizes[::-1]
     assert decoded(backwards, "test") == [pair[::-1] for pair in TinyTask().test]
@@ -97,8 +97,8 @@ def test_what_was_made_is_found_again_by_the_vocabularies_content(tmp_path, voca
 
 
 def test_data_of_before_there_were_these_options_is_complete(tmp_path):
-    made = generate(TinyTask(), tmp_path, num_processes=1)
-    path = made.dataset.folder / "manifest.json"
+    tiny_run = generate(TinyTask(), tmp_path, num_processes=1)
+    path = tiny_run.dataset.folder / "manifest.json"
     text = path.read_text()
     old = text.replace('  "vocab_type": "sentencepiece",\n', "").replace('  "vocab_file": [],\n', "")
     assert len(text) - len(old) == 53

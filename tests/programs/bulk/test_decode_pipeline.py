@@ -29,14 +29,14 @@ def source(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def decoded(made, load, tmp_path, source, monkeypatch):
+def decoded(tiny_run, load, tmp_path, source, monkeypatch):
     """decoded(name, options, workers): the output of decoding the file; the model is loaded once."""
-    monkeypatch.setattr(decode_pipeline, "load_with_engine", lambda run, *others: load(made.run, None))
+    monkeypatch.setattr(decode_pipeline, "load_with_engine", lambda run, *others: load(tiny_run.run, None))
 
     def run(name, changes="beam_size=2", pipeline=None, form=PLAIN):
-        options = decode_options(RunFolder(made.run).manifest(), changes)
-        workers = None if pipeline is None else Workers(pipeline, made.run)
-        decode_file(load(made.run, None), source, tmp_path / name, options, workers, form)
+        options = decode_options(RunFolder(tiny_run.run).manifest(), changes)
+        workers = None if pipeline is None else Workers(pipeline, tiny_run.run)
+        decode_file(load(tiny_run.run, None), source, tmp_path / name, options, workers, form)
         assert not (tmp_path / f"{name}.windows").exists()
         return (tmp_path / name).read_bytes()
 
@@ -95,14 +95,14 @@ def test_workers_that_do_not_see_the_folder(decoded, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_command_with_two_worker_processes(made, source, tmp_path):
-    flags = [f"--output_dir={made.run}", f"--decode_from_file={source}", "--decode_hparams=beam_size=2"]
+def test_the_command_with_two_worker_processes(tiny_run, source, tmp_path):
+    flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}", "--decode_hparams=beam_size=2"]
     assert t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/local.txt"]) == 0
     beam = ["--beam_runner=DirectRunner", f"--beam_options={TWO_PROCESSES}"]
     assert t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/beam.txt", *beam]) == 0
     assert (tmp_path / "beam.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
 
 
-def test_flags_that_do_not_go_together(made, source, capsys):
-    assert t2t_decoder.main([f"--output_dir={made.run}", "--split=dev", "--beam_runner=DirectRunner"]) == 1
+def test_flags_that_do_not_go_together(tiny_run, source, capsys):
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--split=dev", "--beam_runner=DirectRunner"]) == 1
     assert "--beam_runner goes with --decode_from_file and --decode_to_file." in capsys.readouterr().err

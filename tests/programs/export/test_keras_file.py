@@ -15,14 +15,14 @@ from t2tlite.vocabularies.encoders import open_encoder
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-def export(made, target, *more):
-    return t2t_export.main([f"--output_dir={made.run}", f"--export_dir={target}", "--format=keras", *more])
+def export(tiny_run, target, *more):
+    return t2t_export.main([f"--output_dir={tiny_run.run}", f"--export_dir={target}", "--format=keras", *more])
 
 
-def test_keras_opens_the_file(made, tmp_path, capsys):
-    assert export(made, tmp_path / "out") == 0
+def test_keras_opens_the_file(tiny_run, tmp_path, capsys):
+    assert export(tiny_run, tmp_path / "out") == 0
     assert "Equal to the run: beam search and log-probabilities of 12 sentences of dev" in capsys.readouterr().out
-    model, loaded = t2tlite.load(made.run), keras.saving.load_model(tmp_path / "out" / "model.keras")
+    model, loaded = t2tlite.load(tiny_run.run), keras.saving.load_model(tmp_path / "out" / "model.keras")
     assert isinstance(loaded, Transformer)
     encoder = open_encoder(tmp_path / "out" / "vocab.model")
     inputs, targets = (np.array([[*encoder.encode(text), 1]], np.int32) for text in ("red cat sees dog", "katze rot"))
@@ -37,15 +37,15 @@ def test_keras_opens_the_file(made, tmp_path, capsys):
     assert names["logits"].shape[2] == encoder.vocab_size
 
 
-def test_a_quantization_is_refused(made, tmp_path, capsys):
+def test_a_quantization_is_refused(tiny_run, tmp_path, capsys):
     with pytest.raises(
         ValueError, match=r"--quantization goes with --format=ctranslate2\. Received: --quantization=int8"
     ):
-        t2tlite.load(made.run).export(tmp_path / "out", "keras", quantization="int8")
+        t2tlite.load(tiny_run.run).export(tmp_path / "out", "keras", quantization="int8")
     assert not (tmp_path / "out").exists()
 
 
-def test_a_file_with_other_weights_is_found(made, tmp_path, monkeypatch):
+def test_a_file_with_other_weights_is_found(tiny_run, tmp_path, monkeypatch):
     """Weights changed between writing and reading."""
     load_model = keras.saving.load_model
 
@@ -56,5 +56,5 @@ def test_a_file_with_other_weights_is_found(made, tmp_path, monkeypatch):
 
     monkeypatch.setattr(keras_file.keras.saving, "load_model", changed)
     with pytest.raises(ValueError, match=r"An export must decode as the run does\. Received for '"):
-        t2tlite.load(made.run).export(tmp_path / "out", "keras")
+        t2tlite.load(tiny_run.run).export(tmp_path / "out", "keras")
     assert not list(tmp_path.iterdir())

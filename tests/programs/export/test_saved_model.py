@@ -55,8 +55,8 @@ print(json.dumps([results, pairs]))
 
 
 @pytest.fixture(scope="module")
-def model(made, load) -> Translator:
-    return load(made.run, None)
+def model(tiny_run, load) -> Translator:
+    return load(tiny_run.run, None)
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +185,8 @@ def test_the_programs_of_readme_and_document_run(exported, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_the_command_exports_with_other_defaults(made, tmp_path, capsys, one_search):
-    flags = [f"--output_dir={made.run}", f"--export_dir={tmp_path / 'out'}", "--format=saved_model"]
+def test_the_command_exports_with_other_defaults(tiny_run, tmp_path, capsys, one_search):
+    flags = [f"--output_dir={tiny_run.run}", f"--export_dir={tmp_path / 'out'}", "--format=saved_model"]
     options = {"beam_size": 3, "alpha": 1.0, "return_beams": 2, "min_length": 7, "no_repeat_ngram_size": 1}
     changes = ",".join(f"{name}={value}" for name, value in options.items())
     assert t2t_export.main([*flags, f"--decode_hparams={changes}"]) == 0
@@ -195,8 +195,8 @@ def test_the_command_exports_with_other_defaults(made, tmp_path, capsys, one_sea
     found = loaded.translate(tf.constant(SENTENCES))
     values = [found[name].numpy().tolist() for name in ("texts", "scores", "log_probs")]
     values[0] = [[text.decode() for text in row] for row in values[0]]
-    check(values, expected(t2tlite.load(made.run), SENTENCES, **options))
-    assert len(values[0][0][0].split()) > len(expected(t2tlite.load(made.run), SENTENCES)[0][0][0].split())
+    check(values, expected(t2tlite.load(tiny_run.run), SENTENCES, **options))
+    assert len(values[0][0][0].split()) > len(expected(t2tlite.load(tiny_run.run), SENTENCES)[0][0][0].split())
 
 
 def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):

@@ -49,16 +49,16 @@ def export(run: Path, target: Path, *more: str) -> int:
 def refused(capsys, status: int) -> str:
     """The one message of a command that failed."""
     assert status == 1
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.count("t2tlite: ") == 1
-    assert "Traceback" not in told.err
-    return told.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("t2tlite: ") == 1
+    assert "Traceback" not in output.err
+    return output.err
 
 
-def test_an_export_is_a_folder_with_its_record(made, quick, tmp_path, capsys):
+def test_an_export_is_a_folder_with_its_record(tiny_run, quick, tmp_path, capsys):
     target = tmp_path / "new" / "out"
-    assert export(made.run, target, "--decode_hparams=beam_size=3") == 0
+    assert export(tiny_run.run, target, "--decode_hparams=beam_size=3") == 0
     assert sorted(path.name for path in target.iterdir()) == ["README.md", "export.json", "model.bin"]
     assert [path.name for path in target.parent.iterdir()] == ["out"]
     record = json.loads((target / "export.json").read_text())
@@ -66,79 +66,81 @@ def test_an_export_is_a_folder_with_its_record(made, quick, tmp_path, capsys):
     assert record["decode_hparams"]["beam_size"] == 3
     assert "A paragraph." in (target / "README.md").read_text()
     out = capsys.readouterr().out
-    assert out.startswith(f"Exported {made.run}/model.ckpt-120 to {target}. Equal to the run: nothing of 12 sentences")
+    assert out.startswith(
+        f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing of 12 sentences"
+    )
 
 
-def test_the_checkpoint_can_be_chosen(made, quick, tmp_path):
-    assert export(made.run, tmp_path / "out", "--checkpoint_path=model.ckpt-40") == 0
+def test_the_checkpoint_can_be_chosen(tiny_run, quick, tmp_path):
+    assert export(tiny_run.run, tmp_path / "out", "--checkpoint_path=model.ckpt-40") == 0
     assert json.loads((tmp_path / "out" / "export.json").read_text())["step"] == 40
 
 
-def test_an_existing_export_is_kept_without_overwrite(made, quick, tmp_path, capsys):
-    assert export(made.run, tmp_path / "out") == 0
+def test_an_existing_export_is_kept_without_overwrite(tiny_run, quick, tmp_path, capsys):
+    assert export(tiny_run.run, tmp_path / "out") == 0
     (tmp_path / "out" / "mine").write_text("mine")
     before = contents(tmp_path)
     capsys.readouterr()
-    message = refused(capsys, export(made.run, tmp_path / "out"))
+    message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert "must be a new folder" in message
     assert "which holds an export. Name another folder, or add --overwrite" in message
     assert contents(tmp_path) == before
-    assert export(made.run, tmp_path / "out", "--overwrite") == 0
+    assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 0
     assert sorted(contents(tmp_path)) == ["out/README.md", "out/export.json", "out/model.bin"]
 
 
-def test_what_is_no_export_is_never_replaced(made, quick, tmp_path, capsys):
+def test_what_is_no_export_is_never_replaced(tiny_run, quick, tmp_path, capsys):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "letter").write_text("mine")
     (tmp_path / "file").write_text("mine")
     before = contents(tmp_path)
     for name in ("out", "file"):
-        message = refused(capsys, export(made.run, tmp_path / name, "--overwrite"))
+        message = refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
         assert f"or with --overwrite that of another export. Received: {tmp_path / name}" in message
     assert contents(tmp_path) == before
 
 
-def test_an_empty_folder_is_used_and_a_link_is_kept(made, quick, tmp_path):
+def test_an_empty_folder_is_used_and_a_link_is_kept(tiny_run, quick, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")
-    assert export(made.run, tmp_path / "link") == 0
+    assert export(tiny_run.run, tmp_path / "link") == 0
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "empty" / "export.json").is_file()
 
 
-def test_a_difference_leaves_nothing_behind_and_keeps_the_earlier_export(made, quick, tmp_path, capsys):
+def test_a_difference_leaves_nothing_behind_and_keeps_the_earlier_export(tiny_run, quick, tmp_path, capsys):
     def differs(model, folder, settings, sentences):
         assert (folder / "model.bin").is_file()
         raise ValueError("An export must decode as the run does.")
 
-    assert export(made.run, tmp_path / "out") == 0
+    assert export(tiny_run.run, tmp_path / "out") == 0
     before = contents(tmp_path)
     quick["verify"] = differs
     capsys.readouterr()
     for name in ("out", "other"):
-        assert "must decode as the run does" in refused(capsys, export(made.run, tmp_path / name, "--overwrite"))
+        assert "must decode as the run does" in refused(capsys, export(tiny_run.run, tmp_path / name, "--overwrite"))
         assert contents(tmp_path) == before
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_export_that_was_killed_is_cleared_by_the_next(made, quick, tmp_path):
+def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_path):
     """Killed when the earlier export was moved aside, and the new one was not yet in its place."""
-    assert export(made.run, tmp_path / "out") == 0
+    assert export(tiny_run.run, tmp_path / "out") == 0
     work = tmp_path / ".out.exporting"
     (work / "new").mkdir(parents=True)
     (tmp_path / "out").rename(work / "old")
     (work / ".lock").touch()
     quick["verify"] = lambda *_: 1 / 0
-    assert export(made.run, tmp_path / "out", "--overwrite") == 1
+    assert export(tiny_run.run, tmp_path / "out", "--overwrite") == 1
     assert sorted(contents(tmp_path)) == ["out/README.md", "out/export.json", "out/model.bin"]
 
 
-def test_a_full_disk(made, quick, tmp_path, capsys):
+def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, hard))
     try:
-        status = export(made.run, tmp_path / "out")
+        status = export(tiny_run.run, tmp_path / "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
@@ -146,32 +148,34 @@ def test_a_full_disk(made, quick, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_tensorflow_cannot_write(made, quick, tmp_path, capsys):
+def test_a_file_that_tensorflow_cannot_write(tiny_run, quick, tmp_path, capsys):
     def full(model, folder, settings):
         raise tf.errors.ResourceExhaustedError(
             None, None, "{{function_node SaveV2}} variables; No space left on device"
         )
 
     quick["write"] = full
-    message = refused(capsys, export(made.run, tmp_path / "out"))
+    message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert f"--export_dir={tmp_path}/out cannot be written: variables; No space left on device. Make room" in message
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_made(made, quick, tmp_path, capsys):
+def test_a_folder_that_cannot_be_made(tiny_run, quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    message = refused(capsys, export(made.run, tmp_path / "file" / "out"))
+    message = refused(capsys, export(tiny_run.run, tmp_path / "file" / "out"))
     assert f"--export_dir={tmp_path}/file/out cannot be written: " in message
     assert "Name another folder" in message
 
 
-def test_unknown_format(made, tmp_path, capsys):
-    message = refused(capsys, export(made.run, tmp_path / "out", "--format=onnx"))
+def test_unknown_format(tiny_run, tmp_path, capsys):
+    message = refused(capsys, export(tiny_run.run, tmp_path / "out", "--format=onnx"))
     assert f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'." in message
 
 
-def test_missing_flags(made, capsys):
-    assert "--export_dir and --format must be given" in refused(capsys, t2t_export.main([f"--output_dir={made.run}"]))
+def test_missing_flags(tiny_run, capsys):
+    assert "--export_dir and --format must be given" in refused(
+        capsys, t2t_export.main([f"--output_dir={tiny_run.run}"])
+    )
 
 
 def test_no_run(tmp_path, capsys, quick):
@@ -180,24 +184,24 @@ def test_no_run(tmp_path, capsys, quick):
     assert not (tmp_path / "out").exists()
 
 
-def test_no_checkpoint(copy, tmp_path, capsys, quick):
-    for path in copy.glob("model.ckpt-*"):
+def test_no_checkpoint(tiny_run_copy, tmp_path, capsys, quick):
+    for path in tiny_run_copy.glob("model.ckpt-*"):
         path.unlink()
-    assert "heckpoint" in refused(capsys, export(copy, tmp_path / "out"))
+    assert "heckpoint" in refused(capsys, export(tiny_run_copy, tmp_path / "out"))
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_package_is_named(made, quick, tmp_path, capsys):
+def test_a_missing_package_is_named(tiny_run, quick, tmp_path, capsys):
     def missing(model, settings):
         raise ImportError("quick needs packages that are missing. pip install 't2tlite[quick]'")
 
     quick["check"] = missing
-    assert "pip install 't2tlite[quick]'" in refused(capsys, export(made.run, tmp_path / "out"))
+    assert "pip install 't2tlite[quick]'" in refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert not list(tmp_path.iterdir())
 
 
-def test_the_python_api_exports_too(made, quick, tmp_path):
-    model = t2tlite.load(made.run)
+def test_the_python_api_exports_too(tiny_run, quick, tmp_path):
+    model = t2tlite.load(tiny_run.run)
     assert model.export(tmp_path / "out", "quick", beam_size=2) == tmp_path / "out"
     assert json.loads((tmp_path / "out" / "export.json").read_text())["decode_hparams"]["beam_size"] == 2
     with pytest.raises(ValueError, match="holds an export"):
@@ -206,27 +210,27 @@ def test_the_python_api_exports_too(made, quick, tmp_path):
         model.export(tmp_path / "other", "quick", beam=2)
 
 
-def test_a_model_of_another_engine_is_refused(made, quick, tmp_path):
-    model = copy_of(t2tlite.load(made.run))
+def test_a_model_of_another_engine_is_refused(tiny_run, quick, tmp_path):
+    model = copy_of(t2tlite.load(tiny_run.run))
     model.engine = SimpleNamespace(name="ctranslate2")
     with pytest.raises(ValueError, match=r"Received: one loaded with engine=ctranslate2\. Load the run without naming"):
         model.export(tmp_path / "out", "quick")
     assert not list(tmp_path.iterdir())
 
 
-def test_one_process_at_a_time_exports_to_a_folder(made, quick, tmp_path, capsys):
+def test_one_process_at_a_time_exports_to_a_folder(tiny_run, quick, tmp_path, capsys):
     with only_process(tmp_path / ".out.exporting", "export to a folder"):
-        message = refused(capsys, export(made.run, tmp_path / "out"))
+        message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
     assert "Only one process at a time can export to a folder" in message
     assert not list(tmp_path.iterdir())
 
 
-def test_sentences_are_made_where_the_data_is_gone(copy, quick, tmp_path, capsys):
-    manifest = json.loads((copy / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps(manifest | {"data_dir": str(tmp_path / "gone")}))
+def test_sentences_are_made_where_the_data_is_gone(tiny_run_copy, quick, tmp_path, capsys):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest | {"data_dir": str(tmp_path / "gone")}))
     seen = []
     quick["verify"] = lambda model, folder, settings, sentences: seen.extend(sentences) or "nothing"
-    assert export(copy, tmp_path / "out") == 0
+    assert export(tiny_run_copy, tmp_path / "out") == 0
     assert "nothing of 12 sentences made of the vocabulary's words" in capsys.readouterr().out
     assert len(seen) == len({*seen}) == 12
     assert all(sentence.strip() for sentence in seen)

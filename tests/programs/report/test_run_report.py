@@ -37,9 +37,9 @@ def record_decodes(run, outputs, split="test", step=120, scores=None, **options)
     (run / "decodes" / f"{split}.{step}.txt").write_text("".join(f"{o}\n" for o in outputs), encoding="utf-8")
 
 
-def report(made, run, *more):
+def report(tiny_run, run, *more):
     """The report's HTML, and its Markdown with the padding of tables removed."""
-    assert t2t_report.main([f"--output_dir={run}", f"--t2t_usr_dir={made.package}", *more]) == 0
+    assert t2t_report.main([f"--output_dir={run}", f"--t2t_usr_dir={tiny_run.package}", *more]) == 0
     text = (run / "report.md").read_text(encoding="utf-8")
     text = re.sub(r"(?m)^\|[:|-]+\|$", lambda rule: re.sub("-+", "-", rule[0]), text)
     unpadded = [re.sub("  +", " ", line) if line.startswith("|") else line for line in text.splitlines()]
@@ -49,20 +49,22 @@ def report(made, run, *more):
 # a whole run
 
 
-def test_what_a_report_holds(made, copy, capsys):
-    store = run_dataset(RunFolder(made.run)).store("test")
+def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
+    store = run_dataset(RunFolder(tiny_run.run)).store("test")
     outputs = ["katze <b>rot</b> | *hund*", *store.target_text()[1:]]
-    record_decodes(copy, outputs)
-    hparams = json.loads((copy / "hparams.json").read_text())
-    (copy / "hparams.json").write_text(json.dumps({**hparams, "label_smoothing": 0.25}))
+    record_decodes(tiny_run_copy, outputs)
+    hparams = json.loads((tiny_run_copy / "hparams.json").read_text())
+    (tiny_run_copy / "hparams.json").write_text(json.dumps({**hparams, "label_smoothing": 0.25}))
 
-    page, text = report(made, copy)
+    page, text = report(tiny_run, tiny_run_copy)
 
-    assert capsys.readouterr().out == f"{copy}/report.html\n{copy}/report.md\n"
+    assert capsys.readouterr().out == f"{tiny_run_copy}/report.html\n{tiny_run_copy}/report.md\n"
     assert "<h1>twenty_words, twenty_words_tiny</h1>" in page
     assert "What is missing" not in page
-    parameters = sum(array.size for name, array in tensors(copy / "model.ckpt-120").items() if name[:6] == "model/")
-    manifest = json.loads((copy / "manifest.json").read_text())
+    parameters = sum(
+        array.size for name, array in tensors(tiny_run_copy / "model.ckpt-120").items() if name[:6] == "model/"
+    )
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     for expected in (
         "| problem | twenty_words (en to de) |",
         "| trained | 120 steps |",
@@ -87,11 +89,11 @@ def test_what_a_report_holds(made, copy, capsys):
     for expected in ("katze &lt;b&gt;rot&lt;/b&gt; | *hund*", SIGNATURE, manifest["vocabulary"]["sha256"]):
         assert expected in page
     assert len(re.findall(r'<svg class="chart"', page)) == 5
-    told = re.findall(r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)", made.stderr)
+    stderr = re.findall(r"step (\d+): dev loss (\d\.\d+), perplexity (\d+\.\d+), accuracy (\d\.\d+)", tiny_run.stderr)
     rows = [row.split(" | ") for row in text.splitlines() if re.match(r"\| (40|80|120) \| [\d.]+ \| [\d.]+ \|", row)]
-    assert [float(row[2]) for row in rows] == pytest.approx([float(loss) for _, loss, _, _ in told], rel=1e-3)
+    assert [float(row[2]) for row in rows] == pytest.approx([float(loss) for _, loss, _, _ in stderr], rel=1e-3)
     assert [float(row[3].replace(",", "")) for row in rows] == pytest.approx(
-        [float(p) for _, _, p, _ in told], rel=1e-3
+        [float(p) for _, _, p, _ in stderr], rel=1e-3
     )
 
 
@@ -105,10 +107,10 @@ def write_events(run, metrics):
                 tf.summary.scalar(tag, value, step=step)
 
 
-def test_a_single_evaluation_is_a_table(made, copy):
+def test_a_single_evaluation_is_a_table(tiny_run, tiny_run_copy):
     once = {"dev/loss": {3: 2.5}, "dev/perplexity": {3: 12.18}, "dev/bleu": {3: 30.25}, "dev/chrf2": {3: 55.5}}
-    write_events(copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
-    page, text = report(made, copy)
+    write_events(tiny_run_copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
+    page, text = report(tiny_run, tiny_run_copy)
     assert (
         "The only evaluation, at step 3:\n\n| on dev | value |\n|:-|-:|\n| loss | 2.5 |\n| perplexity | 12.18 |\n"
         "| BLEU | 30.25 |\n| chrF2 | 55.5 |\n"
@@ -116,66 +118,69 @@ def test_a_single_evaluation_is_a_table(made, copy):
     assert re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page) == ["Loss: training over steps"]
 
 
-def test_evaluations_are_curves(made, copy):
-    write_events(copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}})
-    page, text = report(made, copy)
+def test_evaluations_are_curves(tiny_run, tiny_run_copy):
+    write_events(tiny_run_copy, {"dev/loss": {1: 3.0, 2: 2.5}, "dev/chrf2": {1: 10.0, 2: 20.0}})
+    page, text = report(tiny_run, tiny_run_copy)
     assert "The only evaluation" not in text
     charts = re.findall(r'<svg class="chart" role="img" aria-label="(.*?)"', page)
     assert charts == ["Loss: dev over steps", "chrF2 on dev: dev over steps"]
 
 
-def test_nothing_but_single_values(made, copy):
-    write_events(copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
-    page, text = report(made, copy)
+def test_nothing_but_single_values(tiny_run, tiny_run_copy):
+    write_events(tiny_run_copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
+    page, text = report(tiny_run, tiny_run_copy)
     assert "| loss | 2.5 |" in text
     assert '<div class="drawings">' not in page
 
 
-def test_options_of_decoding_that_are_the_default_are_left_out(made, copy):
-    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=0, t2t_rules=False)
-    assert "| beam_size 4, alpha 0.6, extra_length 50 | 12.3 s |" in report(made, copy)[1]
-    record_decodes(copy, ["eins"] * 40, extra_length=50, batch_size=64, t2t_rules=True)
-    assert "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64, t2t_rules True | 12.3" in report(made, copy)[1]
+def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, tiny_run_copy):
+    record_decodes(tiny_run_copy, ["eins"] * 40, extra_length=50, batch_size=0, t2t_rules=False)
+    assert "| beam_size 4, alpha 0.6, extra_length 50 | 12.3 s |" in report(tiny_run, tiny_run_copy)[1]
+    record_decodes(tiny_run_copy, ["eins"] * 40, extra_length=50, batch_size=64, t2t_rules=True)
+    assert (
+        "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64, t2t_rules True | 12.3"
+        in report(tiny_run, tiny_run_copy)[1]
+    )
 
 
-def test_page_needs_nothing_else(made, copy):
-    page, _ = report(made, copy)
+def test_page_needs_nothing_else(tiny_run, tiny_run_copy):
+    page, _ = report(tiny_run, tiny_run_copy)
     assert set(re.findall(r"https?://[^\"' )]*", page)) == {"http://www.w3.org/2000/svg"}
     assert set(re.findall(r"href=\"(.)", page)) == {"#"}
     assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
 
 
 @pytest.mark.slow
-def test_page_opens_in_a_browser(made, copy, tmp_path):
-    report(made, copy)
-    shown = dump_dom(copy / "report.html", tmp_path / "profile")
+def test_page_opens_in_a_browser(tiny_run, tiny_run_copy, tmp_path):
+    report(tiny_run, tiny_run_copy)
+    shown = dump_dom(tiny_run_copy / "report.html", tmp_path / "profile")
     for title in ("Summary", "Scores", "Curves", "Checkpoints", "Hyperparameters", "Data", "Software and command"):
         assert f"<h2>{title}</h2>" in shown
     assert shown.count("</svg>") == 5
 
 
-def test_newest_decoding_gives_the_samples_and_all_are_listed(made, copy):
-    record_decodes(copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
-    record_decodes(copy, ["0 ||| a ||| b ||| -0.5", "0 ||| c ||| -0.7", "1 ||| d ||| -0.1"], return_beams=2)
-    path = copy / "decodes" / "test.120.json"
+def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, tiny_run_copy):
+    record_decodes(tiny_run_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
+    record_decodes(tiny_run_copy, ["0 ||| a ||| b ||| -0.5", "0 ||| c ||| -0.7", "1 ||| d ||| -0.1"], return_beams=2)
+    path = tiny_run_copy / "decodes" / "test.120.json"
     path.write_text(path.read_text().replace('"sentences": 3', '"sentences": 2'))
-    records, complaints = RunFolder(copy).decode_records()
+    records, complaints = RunFolder(tiny_run_copy).decode_records()
     assert complaints == []
     assert [record.split for record in records] == ["test", "dev"]
-    assert RunFolder(copy).outputs(records[0]) == ["a ||| b", "d"]
-    _, text = report(made, copy)
+    assert RunFolder(tiny_run_copy).outputs(records[0]) == ["a ||| b", "d"]
+    _, text = report(tiny_run, tiny_run_copy)
     assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 | |" in text
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
     assert "| 1 | a \\|\\|\\| b |" in text  # without source and reference, which are of 40 sentences
     assert "test has 40 pairs now, and had 2." in text
 
 
-def test_each_score_has_its_signature(made, copy):
-    record_decodes(copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
-    path = copy / "decodes" / "test.120.json"
+def test_each_score_has_its_signature(tiny_run, tiny_run_copy):
+    record_decodes(tiny_run_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
+    path = tiny_run_copy / "decodes" / "test.120.json"
     signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
     path.write_text(json.dumps({**json.loads(path.read_text()), "signatures": signatures}))
-    page, text = report(made, copy)
+    page, text = report(tiny_run, tiny_run_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
 
@@ -183,29 +188,29 @@ def test_each_score_has_its_signature(made, copy):
 # what is missing or damaged
 
 
-def test_no_run(made, tmp_path, capsys):
+def test_no_run(tiny_run, tmp_path, capsys):
     assert t2t_report.main([f"--output_dir={tmp_path}"]) == 1
     assert f"must be the folder of a run that t2t-trainer made. Received: {tmp_path}" in capsys.readouterr().err
-    assert t2t_report.main([f"--output_dir={made.run / 'best'}"]) == 1
-    assert f"{made.run} is one" in capsys.readouterr().err
+    assert t2t_report.main([f"--output_dir={tiny_run.run / 'best'}"]) == 1
+    assert f"{tiny_run.run} is one" in capsys.readouterr().err
     assert t2t_report.main([]) == 1
     assert "--output_dir must be given" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_decodes_the_command_is_told(made, copy):
-    _, text = report(made, copy)
+def test_without_decodes_the_command_is_told(tiny_run, tiny_run_copy):
+    _, text = report(tiny_run, tiny_run_copy)
     assert (
-        f"No split has been decoded yet. This does it, and the next report shows it: `t2t-decoder --output_dir={copy}"
+        f"No split has been decoded yet. This does it, and the next report shows it: `t2t-decoder --output_dir={tiny_run_copy}"
         in text
     )
 
 
-def test_almost_everything_is_missing(made, tmp_path):
+def test_almost_everything_is_missing(tiny_run, tmp_path):
     run = tmp_path / "run"
     run.mkdir()
     (run / "hparams.json").write_text("{}")
-    page, text = report(made, run)
+    page, text = report(tiny_run, run)
     for expected in (
         "<h1>unknown problem, hparam set not recorded</h1>",
         "flags.txt names no hparam set, so hyperparameters are compared with the defaults.",
@@ -220,9 +225,9 @@ def test_almost_everything_is_missing(made, tmp_path):
     assert "## What is missing here" in text
 
 
-def test_damaged_files(made, copy):
-    record_decodes(copy, ["eins"])
-    (copy / "decodes" / "dev.1.json").write_text('{"split": "dev"}')
+def test_damaged_files(tiny_run, tiny_run_copy):
+    record_decodes(tiny_run_copy, ["eins"])
+    (tiny_run_copy / "decodes" / "dev.1.json").write_text('{"split": "dev"}')
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",
@@ -231,9 +236,9 @@ def test_damaged_files(made, copy):
         "best/best.json": '{"step": "five"}',
         "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
     }.items():
-        (copy / name).write_text(content)
-    (copy / "model.ckpt-120.index").write_bytes(b"nothing")
-    page, text = report(made, copy)
+        (tiny_run_copy / name).write_text(content)
+    (tiny_run_copy / "model.ckpt-120.index").write_bytes(b"nothing")
+    page, text = report(tiny_run, tiny_run_copy)
     shown = html.unescape(page)
     for expected in (
         "decodes/dev.1.json is damaged: Object missing required field `step`",
@@ -252,23 +257,23 @@ def test_damaged_files(made, copy):
     assert "| test | 120 |" in text
 
 
-def test_outputs_that_are_not_there(made, copy):
-    record_decodes(copy, ["eins"] * 40)
-    (copy / "decodes" / "test.120.txt").write_text("eins\n")
-    _, text = report(made, copy)
+def test_outputs_that_are_not_there(tiny_run, tiny_run_copy):
+    record_decodes(tiny_run_copy, ["eins"] * 40)
+    (tiny_run_copy / "decodes" / "test.120.txt").write_text("eins\n")
+    _, text = report(tiny_run, tiny_run_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "must have the 40 outputs of test.120.json. Received: 1." in text
-    (copy / "decodes" / "test.120.txt").unlink()
-    _, text = report(made, copy)
+    (tiny_run_copy / "decodes" / "test.120.txt").unlink()
+    _, text = report(tiny_run, tiny_run_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "## Samples" not in text
 
 
-def test_without_matplotlib_the_values_take_the_place_of_the_curves(made, copy, monkeypatch):
+def test_without_matplotlib_the_values_take_the_place_of_the_curves(tiny_run, tiny_run_copy, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    page, text = report(made, copy)
+    page, text = report(tiny_run, tiny_run_copy)
     sentence = "matplotlib is not installed. Install it with `pip install 't2tlite[plots]'` and write the report again."
     assert sentence in text
     assert "<svg" not in page
@@ -277,25 +282,25 @@ def test_without_matplotlib_the_values_take_the_place_of_the_curves(made, copy, 
     assert "<details>" not in curves
 
 
-def test_data_that_has_moved(made, copy, tmp_path):
-    record_decodes(copy, ["eins"] * 40)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
-    _, text = report(made, copy)
+def test_data_that_has_moved(tiny_run, tiny_run_copy, tmp_path):
+    record_decodes(tiny_run_copy, ["eins"] * 40)
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+    _, text = report(tiny_run, tiny_run_copy)
     assert "Or give --data\\_dir, where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
     assert "| sentence | output |" in text
-    _, text = report(made, copy, f"--data_dir={made.data}")
+    _, text = report(tiny_run, tiny_run_copy, f"--data_dir={tiny_run.data}")
     assert "| sentence | source | output | reference |" in text
 
 
 # parsing
 
 
-def test_report_of_a_parsing_run(made, copy):
-    manifest = json.loads((copy / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps({**manifest, "task": "parsing"}))
-    record_decodes(copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
-    page, text = report(made, copy)
+def test_report_of_a_parsing_run(tiny_run, tiny_run_copy):
+    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
+    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "task": "parsing"}))
+    record_decodes(tiny_run_copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
+    page, text = report(tiny_run, tiny_run_copy)
     assert page.count('<svg class="tree"') == 3
     assert "<h2>Samples</h2>" in page
     assert "| split | step | checkpoint | sentences | F1 | unscored sentences |" in text

@@ -48,12 +48,12 @@ def test_trees_without_data():
 
 def test_translations_with_and_without_data():
     outputs = [f"output {i}" for i in range(100)]
-    (made,) = sample_blocks(TranslationTask(), outputs)
-    header, _, *rows = ([cell.strip() for cell in row.strip("|").split("|")] for row in made.splitlines())
+    (tiny_run,) = sample_blocks(TranslationTask(), outputs)
+    header, _, *rows = ([cell.strip() for cell in row.strip("|").split("|")] for row in tiny_run.splitlines())
     assert header == ["sentence", "output"]
     assert rows == [[str(i + 1), f"output {i}"] for i in (0, 12, 25, 37, 50, 62, 75, 87)]
-    (made,) = sample_blocks(TranslationTask(), outputs[:1], ["source 0"], ["reference 0"])
-    header, _, row = ([cell.strip() for cell in row.strip("|").split("|")] for row in made.splitlines())
+    (tiny_run,) = sample_blocks(TranslationTask(), outputs[:1], ["source 0"], ["reference 0"])
+    header, _, row = ([cell.strip() for cell in row.strip("|").split("|")] for row in tiny_run.splitlines())
     assert header == ["sentence", "source", "output", "reference"]
     assert row == ["1", "source 0", "output 0", "reference 0"]
 

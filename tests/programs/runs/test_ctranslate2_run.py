@@ -18,15 +18,15 @@ from t2tlite.run_folder import RunFolder
 
 
 @pytest.fixture(scope="module")
-def sources(made):
-    return open_dataset(made.data, "twenty_words").store("dev").source_text()
+def sources(tiny_run):
+    return open_dataset(tiny_run.data, "twenty_words").store("dev").source_text()
 
 
 @pytest.fixture(scope="module")
-def converted(made, tmp_path_factory):
+def converted(tiny_run, tmp_path_factory):
     """The run, loaded with CTranslate2 from a copy."""
     run = tmp_path_factory.mktemp("converted") / "run"
-    shutil.copytree(made.run, run, ignore=shutil.ignore_patterns("decodes"))
+    shutil.copytree(tiny_run.run, run, ignore=shutil.ignore_patterns("decodes"))
     return load_converted(run)
 
 
@@ -37,8 +37,8 @@ def contents(run):
 @pytest.mark.parametrize(
     "options", [{"beam_size": 1}, {"beam_size": 4, "return_beams": 2}, {"t2t_rules": True}], ids=str
 )
-def test_outputs_are_those_of_tensorflow(made, load, converted, sources, options):
-    model = load(made.run, None)
+def test_outputs_are_those_of_tensorflow(tiny_run, load, converted, sources, options):
+    model = load(tiny_run.run, None)
     options = model.options(**options)
     ours, theirs = ([one[0] for one in each.decode(["", *sources], options)] for each in (model, converted))
     assert [one.text for one in theirs] == [one.text for one in ours]
@@ -47,9 +47,9 @@ def test_outputs_are_those_of_tensorflow(made, load, converted, sources, options
         np.testing.assert_allclose(*values, atol=1e-4)
 
 
-def test_log_probabilities_are_those_of_tensorflow(made, load, converted, sources):
+def test_log_probabilities_are_those_of_tensorflow(tiny_run, load, converted, sources):
     targets = [*reversed(sources[1:]), ""]
-    ours, theirs = (each.score(sources, targets) for each in (load(made.run, None), converted))
+    ours, theirs = (each.score(sources, targets) for each in (load(tiny_run.run, None), converted))
     np.testing.assert_allclose(theirs, ours, rtol=1e-5, atol=1e-4)
 
 
@@ -60,84 +60,86 @@ def test_an_n_best_list_is_sorted_by_score(converted, sources):
         assert len({one.text for one in n_best}) == len(scores) == 4
 
 
-def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(made, load, converted):
-    assert converted.model.count_params() == load(made.run, None).model.count_params()
+def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(tiny_run, load, converted):
+    assert converted.model.count_params() == load(tiny_run.run, None).model.count_params()
     ours, theirs = (
-        each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(made.run, None), converted)
+        each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(tiny_run.run, None), converted)
     )
     np.testing.assert_allclose(theirs.cross, ours.cross, atol=1e-5)
 
 
-def test_a_model_is_converted_once_for_each_checkpoint(copy, load, sources):
+def test_a_model_is_converted_once_for_each_checkpoint(tiny_run_copy, load, sources):
     said: list[str] = []
-    load_converted(copy, report=said.append)
-    before = contents(copy)
-    load_converted(copy, report=said.append)
-    assert contents(copy) == before
+    load_converted(tiny_run_copy, report=said.append)
+    before = contents(tiny_run_copy)
+    load_converted(tiny_run_copy, report=said.append)
+    assert contents(tiny_run_copy) == before
     assert len(said) == 1
-    assert f"Converting {copy}/model.ckpt-120 for CTranslate2 (float32), once" in said[0]
-    assert f"{copy}/ctranslate2/float32" in said[0]
+    assert f"Converting {tiny_run_copy}/model.ckpt-120 for CTranslate2 (float32), once" in said[0]
+    assert f"{tiny_run_copy}/ctranslate2/float32" in said[0]
 
-    older = load_converted(copy, "40", report=said.append)
+    older = load_converted(tiny_run_copy, "40", report=said.append)
     assert len(said) == 2
-    assert set(contents(copy)) == set(before)
-    assert older.translate(sources, beam_size=1) == load(copy, copy / "model.ckpt-40").translate(sources, beam_size=1)
+    assert set(contents(tiny_run_copy)) == set(before)
+    assert older.translate(sources, beam_size=1) == load(tiny_run_copy, tiny_run_copy / "model.ckpt-40").translate(
+        sources, beam_size=1
+    )
 
 
-def test_what_a_killed_process_left_is_replaced(copy, sources):
-    expected = load_converted(copy).translate(sources)
-    folder = copy / "ctranslate2"
+def test_what_a_killed_process_left_is_replaced(tiny_run_copy, sources):
+    expected = load_converted(tiny_run_copy).translate(sources)
+    folder = tiny_run_copy / "ctranslate2"
     (folder / ".float32.converting").mkdir()
     (folder / ".float32.converting" / "model.bin").write_text("half")
     (folder / "float32" / "t2tlite.json").write_text("{")
     (folder / "float32" / "model.bin").write_text("half")
-    assert load_converted(copy).translate(sources) == expected
+    assert load_converted(tiny_run_copy).translate(sources) == expected
     assert [path.name for path in folder.iterdir()] == ["float32"]
 
 
-def test_a_damaged_model_says_what_to_do(copy):
-    load_converted(copy)
-    (copy / "ctranslate2" / "float32" / "model.bin").write_text("half")
+def test_a_damaged_model_says_what_to_do(tiny_run_copy):
+    load_converted(tiny_run_copy)
+    (tiny_run_copy / "ctranslate2" / "float32" / "model.bin").write_text("half")
     with pytest.raises(
         ValueError, match=r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
     ):
-        load_converted(copy)
+        load_converted(tiny_run_copy)
 
 
-def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(copy):
-    data = copy / "model.ckpt-120.data-00000-of-00001"
+def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(tiny_run_copy):
+    data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:1000])
     with pytest.raises(ValueError, match=r"Checkpoint .*model\.ckpt-120 cannot be restored: "):
-        load_converted(copy)
-    assert not (copy / "ctranslate2").exists()
+        load_converted(tiny_run_copy)
+    assert not (tiny_run_copy / "ctranslate2").exists()
 
 
-def test_a_checkpoint_of_another_model_is_an_error(copy):
-    hparams = RunFolder(copy).hparams()
-    (copy / "hparams.json").write_text(HParams.of({**vars(hparams), "filter_size": 65}).to_json())
+def test_a_checkpoint_of_another_model_is_an_error(tiny_run_copy):
+    hparams = RunFolder(tiny_run_copy).hparams()
+    (tiny_run_copy / "hparams.json").write_text(HParams.of({**vars(hparams), "filter_size": 65}).to_json())
     with pytest.raises(ValueError, match=r"it has [\d,]+ weights, and hparams and vocabularies describe [\d,]+"):
-        load_converted(copy)
+        load_converted(tiny_run_copy)
 
 
-def test_a_run_that_cannot_be_written_is_an_error(copy):
-    (copy / "ctranslate2").write_text("a file")
+def test_a_run_that_cannot_be_written_is_an_error(tiny_run_copy):
+    (tiny_run_copy / "ctranslate2").write_text("a file")
     with pytest.raises(
         OSError, match=r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
     ):
-        load_converted(copy)
+        load_converted(tiny_run_copy)
 
 
-def test_tensorflow_is_not_imported_where_the_model_is_converted(copy):
-    load_converted(copy)
+def test_tensorflow_is_not_imported_where_the_model_is_converted(tiny_run_copy):
+    load_converted(tiny_run_copy)
     program = (
         "import sys, t2tlite\n"
-        f"model = t2tlite.load({str(copy)!r}, engine='ctranslate2')\n"
+        f"model = t2tlite.load({str(tiny_run_copy)!r}, engine='ctranslate2')\n"
         "print(model.translate(['red cat sees dog']))\n"
         "print(sorted({'tensorflow', 'keras'} & set(sys.modules)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.splitlines() == [str(load_converted(copy).translate(["red cat sees dog"])), "[]"]
+    assert done.stdout.splitlines() == [str(load_converted(tiny_run_copy).translate(["red cat sees dog"])), "[]"]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +153,6 @@ def test_tensorflow_is_not_imported_where_the_model_is_converted(copy):
         ),
     ],
 )
-def test_mistakes(made, arguments, message):
+def test_mistakes(tiny_run, arguments, message):
     with pytest.raises(ValueError, match=message):
-        t2tlite.load(made.run, **arguments)
+        t2tlite.load(tiny_run.run, **arguments)

@@ -18,8 +18,8 @@ TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heu
 
 
 @pytest.fixture(scope="module")
-def model(made, load):
-    return load(made.run, None)
+def model(tiny_run, load):
+    return load(tiny_run.run, None)
 
 
 def test_import_is_light():
@@ -56,16 +56,18 @@ def test_n_best(model):
         model.n_best(SENTENCES[0], 5)
 
 
-def test_in_short(made, model, copy):
-    metrics = {m["step"]: m["metrics"] for m in json.loads((made.run / "evaluations.json").read_text())["evaluations"]}
+def test_in_short(tiny_run, model, tiny_run_copy):
+    metrics = {
+        m["step"]: m["metrics"] for m in json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
+    }
     shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
     assert repr(model).startswith("<Translator: " + shown.format(model.model.count_params(), metrics[120]["loss"]))
-    assert repr(model).endswith(f"), run {made.run}>")
-    (copy / "evaluations.json").write_text("{")
-    (copy / "flags.txt").unlink()
+    assert repr(model).endswith(f"), run {tiny_run.run}>")
+    (tiny_run_copy / "evaluations.json").write_text("{")
+    (tiny_run_copy / "flags.txt").unlink()
     parameters = model.model.count_params()
-    short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {copy}>"
-    assert repr(load(copy, f"{copy}/model.ckpt-80")) == short
+    short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {tiny_run_copy}>"
+    assert repr(load(tiny_run_copy, f"{tiny_run_copy}/model.ckpt-80")) == short
 
 
 def test_greedy(model):
@@ -142,12 +144,12 @@ def test_what_cannot_be_scored(model):
 # which checkpoint
 
 
-def test_checkpoint_of_choice(made, model, loaded_once):
-    assert (model.step, model.checkpoint) == (120, f"{made.run}/model.ckpt-120")
-    assert t2tlite.load(made.run, f"{made.run}/model.ckpt-80.index").step == 80
-    best = t2tlite.load(str(made.run), made.run / "best")
-    assert best.checkpoint.startswith(f"{made.run}/best/model.ckpt-")
-    early = t2tlite.load(made.run, f"{made.run}/model.ckpt-40")
+def test_checkpoint_of_choice(tiny_run, model, loaded_once):
+    assert (model.step, model.checkpoint) == (120, f"{tiny_run.run}/model.ckpt-120")
+    assert t2tlite.load(tiny_run.run, f"{tiny_run.run}/model.ckpt-80.index").step == 80
+    best = t2tlite.load(str(tiny_run.run), tiny_run.run / "best")
+    assert best.checkpoint.startswith(f"{tiny_run.run}/best/model.ckpt-")
+    early = t2tlite.load(tiny_run.run, f"{tiny_run.run}/model.ckpt-40")
     pair = ["red cat sees dog"], ["katze rot hund sieht"]
     assert early.score(*pair)[0] < model.score(*pair)[0]
 
@@ -168,11 +170,11 @@ def test_no_run(tmp_path):
         ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
     ],
 )
-def test_missing_files(copy, file, message):
-    for path in copy.glob(file):
+def test_missing_files(tiny_run_copy, file, message):
+    for path in tiny_run_copy.glob(file):
         path.unlink()
     with pytest.raises(FileNotFoundError, match=message):
-        load(copy)
+        load(tiny_run_copy)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +189,7 @@ def test_missing_files(copy, file, message):
         ("hparams.json", "[" * 5000, r"hparams\.json is damaged: The hparams must be a JSON object\."),
     ],
 )
-def test_damaged_files(copy, file, content, message):
-    (copy / file).write_text(content)
+def test_damaged_files(tiny_run_copy, file, content, message):
+    (tiny_run_copy / file).write_text(content)
     with pytest.raises(ValueError, match=message):
-        load(copy)
+        load(tiny_run_copy)

@@ -21,13 +21,13 @@ from t2tlite.training import loop
 
 
 @pytest.mark.slow
-def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypatch):
+def test_samples_in_tensorboard_leave_training_as_it_is(tiny_run, tmp_path, monkeypatch):
     """Decoded at each evaluation, with dropout in training: the weights are those of a run without samples."""
     without, sampled = tmp_path / "without", tmp_path / "sampled"
     how = ["--train_steps=6", "--local_eval_frequency=3"]
-    assert small(made, without, *how) == 0
+    assert small(tiny_run, without, *how) == 0
     monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
-    assert t2t_trainer.main(trainer_flags(made, sampled, f"--hparams={SMALL}", *how)) == 0
+    assert t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how)) == 0
     expected, found = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
     for name in expected:
         np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
@@ -39,7 +39,7 @@ def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypa
     assert list(shown) == [3, 6]
     assert shown[6].shape == (7, 3)
     assert shown[6][0].tolist() == [b"source", b"output", b"reference"]
-    dev = run_dataset(RunFolder(made.run)).store("dev")
+    dev = run_dataset(RunFolder(tiny_run.run)).store("dev")
     assert shown[6][1, 0].decode() == dev.source_text()[0]
     assert shown[6][6, 2].decode() == dev.target_text()[33]  # 5/6 of 40
 
@@ -49,9 +49,9 @@ def test_samples_in_tensorboard_leave_training_as_it_is(made, tmp_path, monkeypa
     assert "samples" not in accumulator.Tags()["tensors"]
 
 
-def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_where_dev_is_decoded(made, load):
+def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_where_dev_is_decoded(tiny_run, load):
     """It is known before training; 4,096 tokens were once the end of a training at its first evaluation."""
-    model = load(made.run, None)
+    model = load(tiny_run.run, None)
     sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
     lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
     assert lengths[1] > 4096
@@ -63,21 +63,21 @@ def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_wh
         run_training._hooks(model, model, dataset, True, strategy)
 
 
-def test_environment_is_recorded(made):
-    recorded = json.loads((made.run / "environment.json").read_text())
+def test_environment_is_recorded(tiny_run):
+    recorded = json.loads((tiny_run.run / "environment.json").read_text())
     assert recorded["tensorflow"] == tf.__version__
     assert recorded["replicas"] == 1
     assert re.match(r"\S+ CPU, \d+ cores$", recorded["device"])
 
 
-def test_restricted_self_attention_trains_and_decodes(made, tmp_path, capsys):
+def test_restricted_self_attention_trains_and_decodes(tiny_run, tmp_path, capsys):
     """Through the commands' own path; afterwards its radius can no longer change."""
     run = tmp_path / "run"
     restricted = f"--hparams={SMALL},self_attention_radius=2"
-    assert train(made, run, restricted, "--train_steps=3", "--local_eval_frequency=0") == 0
+    assert train(tiny_run, run, restricted, "--train_steps=3", "--local_eval_frequency=0") == 0
     assert RunFolder(run).hparams().self_attention_radius == 2
     (translation,) = t2tlite.load(run).translate(["red cat sees dog"])
     assert isinstance(translation, str)
     capsys.readouterr()
-    assert small(made, run, "--train_steps=4") == 1
+    assert small(tiny_run, run, "--train_steps=4") == 1
     assert "A run's self_attention_radius cannot change." in capsys.readouterr().err

@@ -9,9 +9,9 @@ from running import Running, running, served
 
 
 @pytest.fixture(scope="session")
-def translator(made, load):
+def translator(tiny_run, load):
     """The tiny run's model; its language is of words such as `red cat sees dog`."""
-    return load(made.run, None)
+    return load(tiny_run.run, None)
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "do
 
 
 @pytest.fixture(scope="module")
-def server(made, tmp_path_factory):
+def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
-    run = shutil.copytree(made.run, tmp_path_factory.mktemp("served") / "run")
+    run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
     options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2")
     said: list[str] = []
     models = load_catalogue(options, [("en", "de")], said.append).models
@@ -52,9 +52,9 @@ def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     assert len(found["weights"]) == 4
 
 
-def test_what_the_engine_does_not_keep_is_refused_when_the_run_is_loaded(made, tmp_path):
+def test_what_the_engine_does_not_keep_is_refused_when_the_run_is_loaded(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
-    run = shutil.copytree(made.run, tmp_path / "run")
+    run = shutil.copytree(tiny_run.run, tmp_path / "run")
     options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")
     with pytest.raises(ValueError, match="decodes only with min_length=0"):
         load_catalogue(options, [("en", "de")], lambda line: None)

@@ -330,6 +330,6 @@ def test_no_file(tmp_path):
 def test_no_json_object(tmp_path, content, received):
     path = tmp_path / "hparams.json"
     path.write_bytes(content)
-    told = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
-    with pytest.raises(ValueError, match=told):
+    message = re.escape(f"{path} must hold a JSON object. Received: {received}") + ".* Copy it again"
+    with pytest.raises(ValueError, match=message):
         read_hparams(path)

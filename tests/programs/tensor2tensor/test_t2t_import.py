@@ -56,13 +56,13 @@ DECODED = {
 @pytest.fixture(scope="module")
 def runs(shared, tmp_path_factory):
     """A function that gives the run imported from a checkpoint; each is imported once."""
-    made: dict[str, Path] = {}
+    tiny_run: dict[str, Path] = {}
 
     def run(folder: str, vocabulary: str) -> Path:
-        if folder not in made:
+        if folder not in tiny_run:
             flags = [f"--t2t_checkpoint={shared / 't2t' / folder}", f"--t2t_vocab={shared / 't2t' / vocabulary}"]
-            made[folder] = imported(tmp_path_factory.mktemp("imported") / "run", *flags)
-        return made[folder]
+            tiny_run[folder] = imported(tmp_path_factory.mktemp("imported") / "run", *flags)
+        return tiny_run[folder]
 
     return run
 

@@ -44,8 +44,8 @@ def test_all_checkpoints_of_a_folder(tmp_path, capsys):
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", models[10], SMALL, (41,), step=10))
     check_checkpoints(run, models, SMALL)
     count = sum(value.size for value in models[10].values()) - 31 * 16  # one of the 32 rows of target spaces
-    told = ", ".join(f"model.ckpt-{step}" for step in steps)
-    assert f"Imported {told}: {count:,} parameters, target space 0. " in capsys.readouterr().out
+    message = ", ".join(f"model.ckpt-{step}" for step in steps)
+    assert f"Imported {message}: {count:,} parameters, target space 0. " in capsys.readouterr().out
 
 
 def test_checkpoints_are_added(tmp_path):
@@ -142,9 +142,9 @@ def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
     stored = variables | adam_slots(variables, (21,), prefix) | {"global_step": np.int64(7)}
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", stored, hparams, (41,)))
     check_checkpoints(run, {7: variables}, hparams, space=21)
-    told = capsys.readouterr()
-    assert "target space 21." in told.out
-    assert "Note: " not in told.err
+    output = capsys.readouterr()
+    assert "target space 21." in output.out
+    assert "Note: " not in output.err
 
 
 @pytest.mark.parametrize("moved", [(), (3, 4), tuple(range(32))])
@@ -168,8 +168,8 @@ def test_a_target_space_of_choice(tmp_path, capsys):
     flags = write_model(tmp_path / "t2t", variables | adam_slots(variables, (5,)), hparams, (41,))
     run = imported(tmp_path / "run", *flags, "--target_space_id=31")
     check_checkpoints(run, {7: variables}, hparams, space=31)
-    told = capsys.readouterr().err
-    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in told
+    stderr = capsys.readouterr().err
+    assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in stderr
     imported(tmp_path / "right", *flags, "--target_space_id=5")
     assert "Note: " not in capsys.readouterr().err
 
@@ -177,8 +177,8 @@ def test_a_target_space_of_choice(tmp_path, capsys):
 def test_a_target_space_that_nothing_tells(tmp_path, capsys):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
-    told = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
-    assert f"Note: {told}, as in nearly all problems; if yours" in capsys.readouterr().err
+    message = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
+    assert f"Note: {message}, as in nearly all problems; if yours" in capsys.readouterr().err
     assert RunFolder(run).manifest().target_space == 0
 
 
@@ -211,8 +211,8 @@ def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     vocabularies = ["vocab.subwords"] if len(sizes) == 1 else ["vocab.source.subwords", "vocab.target.subwords"]
     names = ",".join(str(run / name) for name in vocabularies)
     data = ["--problem=parallel_text", f"--data_dir={tmp_path / 'data'}"]
-    made = [*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]
-    assert t2t_datagen.main(made) == 0
+    tiny_run = [*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]
+    assert t2t_datagen.main(tiny_run) == 0
     trained = [f"--data_dir={tmp_path / 'data'}", "--train_steps=3", "--local_eval_frequency=1"]
     assert t2t_trainer.main([f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]) == 0
     assert f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err

@@ -78,8 +78,8 @@ def test_flags(theirs, capsys, flag, message):
 
 def test_required_flags(capsys):
     assert t2t_import.main([]) == 1
-    told = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help explains the flags."
-    assert told in capsys.readouterr().err
+    message = "--t2t_checkpoint and --t2t_vocab and --output_dir must be given. --help explains the flags."
+    assert message in capsys.readouterr().err
 
 
 def test_a_target_space_where_there_is_none(theirs, capsys):
@@ -87,8 +87,10 @@ def test_a_target_space_where_there_is_none(theirs, capsys):
     missing = r"The checkpoint's variables must .*\n  transformer/body/target_space_embedding/kernel is missing\."
     refused(theirs, capsys, missing, "--target_space_id=3")
     (theirs / "hparams.json").write_text(json.dumps(SMALL | {"use_target_space_embedding": False}))
-    told = r"--target_space_id is for models with use_target_space_embedding=true\. Received: --target_space_id=0, and"
-    refused(theirs, capsys, told, "--target_space_id=0")
+    message = (
+        r"--target_space_id is for models with use_target_space_embedding=true\. Received: --target_space_id=0, and"
+    )
+    refused(theirs, capsys, message, "--target_space_id=0")
 
 
 # checkpoints
@@ -169,17 +171,17 @@ def test_one_bad_checkpoint_of_several(theirs, capsys, step):
 
 def test_another_model(theirs, capsys):
     (theirs / "flags_t2t.txt").write_text("--problem=translate_any\n--model=universal_transformer\n")
-    told = r"model must be transformer\. Received: model=universal_transformer in its flags_t2t\.txt\."
-    refused(theirs, capsys, told)
+    message = r"model must be transformer\. Received: model=universal_transformer in its flags_t2t\.txt\."
+    refused(theirs, capsys, message)
     (theirs / "flags_t2t.txt").unlink()
     variables = {f"universal_{name}": value for name, value in small_model()[1].items()}
     write_checkpoint(theirs / "model.ckpt-7", {**variables, "global_step": np.int64(7)})
-    told = (
+    message = (
         r"The checkpoint must be of tensor2tensor's model transformer\. Received: \S*/model\.ckpt-7, with variables of "
     )
-    refused(theirs, capsys, told + r"universal_transformer\.")
+    refused(theirs, capsys, message + r"universal_transformer\.")
     write_checkpoint(theirs / "model.ckpt-7", {"global_step": np.int64(7)})
-    refused(theirs, capsys, told + r"no model\.")
+    refused(theirs, capsys, message + r"no model\.")
 
 
 # hparams.json
@@ -265,8 +267,8 @@ def test_vocabularies_of_other_sizes(theirs, capsys):
     path = theirs.parent / "vocab.subwords"
     other = write_vocabulary(theirs.parent / "other.subwords", 40)
     refused(theirs, capsys, SIZES + r"41 subtokens\. Received: \S*/other\.subwords with 40\.", f"--t2t_vocab={other}")
-    told = SIZES + r"41 subtokens\. Received: \S*/vocab\.subwords with 41 and \S*/other\.subwords with 40\. Give"
-    refused(theirs, capsys, told, f"--t2t_vocab={path},{other}")
+    message = SIZES + r"41 subtokens\. Received: \S*/vocab\.subwords with 41 and \S*/other\.subwords with 40\. Give"
+    refused(theirs, capsys, message, f"--t2t_vocab={path},{other}")
 
 
 def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
@@ -274,11 +276,11 @@ def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
     variables = draw(shapes(SMALL) | tables | shard_shapes(29, 16, "softmax", even_rows(29)))
     write_checkpoint(theirs / "model.ckpt-7", variables)
     source, target = theirs.parent / "vocab.subwords", write_vocabulary(theirs.parent / "target.subwords", 29)
-    told = (
+    message = (
         UNFIT
         + r"transformer/symbol_modality_29_16/input_emb/weights_0 is missing\.\n  \S*_41_16/target_emb/weights_0 is"
     )
-    refused(theirs, capsys, told, f"--t2t_vocab={target},{source}")
+    refused(theirs, capsys, message, f"--t2t_vocab={target},{source}")
     refused(theirs, capsys, SIZES + r"29 and 41 subtokens\. Received: \S* with 29\.", f"--t2t_vocab={target}")
 
 

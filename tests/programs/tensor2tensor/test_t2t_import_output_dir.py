@@ -45,8 +45,8 @@ def test_tensor2tensors_own_folder(theirs, capsys):
     refused(theirs, capsys, ANOTHER + r"files of another program\.", *more)
 
 
-def test_a_run_that_was_trained(made, theirs, capsys):
-    shutil.copytree(made.run, theirs.parent / "run")
+def test_a_run_that_was_trained(tiny_run, theirs, capsys):
+    shutil.copytree(tiny_run.run, theirs.parent / "run")
     refused(theirs, capsys, ANOTHER + r"a run that was not imported\. Use another --output_dir\.")
 
 
@@ -71,10 +71,10 @@ def test_other_weights_of_the_same_step(theirs, capsys):
     other = {name: value + 1 for name, value in small_model()[1].items()}
     write_checkpoint(theirs / "model.ckpt-6", other)
     write_checkpoint(theirs / "model.ckpt-7", other)
-    told = (
+    message = (
         r"A run has one checkpoint of a step\. Received: \S*/run, whose model\.ckpt-7 has other weights\. Use another"
     )
-    refused(theirs, capsys, told)
+    refused(theirs, capsys, message)
 
 
 def test_a_damaged_run(theirs, capsys):
@@ -91,12 +91,12 @@ def test_a_full_disk(theirs, capsys):
         status = t2t_import.main(given(theirs))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    told = capsys.readouterr()
-    assert (status, told.out) == (1, "")
+    output = capsys.readouterr()
+    assert (status, output.out) == (1, "")
     message = (
         r"t2tlite: model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S*; File too large\. Free some space and"
     )
-    assert re.search(message, told.err), told.err
+    assert re.search(message, output.err), output.err
     check_logits(t2tlite.load(imported(theirs.parent / "run", *given(theirs))).model, small_model()[1], SMALL)
     assert not list((theirs.parent / "run").glob("*temp*"))
 
@@ -118,18 +118,18 @@ def test_no_data_to_decode(theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"
     assert t2t_decoder.main([f"--output_dir={run}", "--split=dev"]) == 1
-    told = f"The run in {run} was imported and has no data. Make some with its vocabulary, t2t-datagen --vocab_file="
-    assert f"{told}{run}/vocab.subwords, and name its folder with --data_dir." in capsys.readouterr().err
+    message = f"The run in {run} was imported and has no data. Make some with its vocabulary, t2t-datagen --vocab_file="
+    assert f"{message}{run}/vocab.subwords, and name its folder with --data_dir." in capsys.readouterr().err
 
 
-def test_no_training_in_the_same_folder(made, theirs, capsys):
+def test_no_training_in_the_same_folder(tiny_run, theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"
     before = contents(run)
-    told = f"Received: {run}, imported without one. Use another --output_dir with --warm_start_from={run}."
-    assert train(made, run) == 1
-    assert told in capsys.readouterr().err
-    flags = [flag for flag in trainer_flags(made, run) if "hparams_set" not in flag]
+    message = f"Received: {run}, imported without one. Use another --output_dir with --warm_start_from={run}."
+    assert train(tiny_run, run) == 1
+    assert message in capsys.readouterr().err
+    flags = [flag for flag in trainer_flags(tiny_run, run) if "hparams_set" not in flag]
     assert t2t_trainer.main([*flags, f"--warm_start_from={run}"]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert contents(run) == before

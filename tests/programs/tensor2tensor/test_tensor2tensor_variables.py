@@ -211,8 +211,10 @@ def test_variables_that_do_not_fit(small, case):
     change, message = UNFIT[case]
     _, variables, model = small
     before = [weight.copy() for weight in model.get_weights()]
-    told = r"(?s)^The checkpoint's variables must be those of the model that its hparams describe\. Received:.*"
-    with pytest.raises(ValueError, match=told + message):
+    expected_message = (
+        r"(?s)^The checkpoint's variables must be those of the model that its hparams describe\. Received:.*"
+    )
+    with pytest.raises(ValueError, match=expected_message + message):
         load_variables(model, change(variables))
     assert all(map(np.array_equal, before, model.get_weights()))
 

@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 
 @pytest.fixture(scope="module")
-def translator(made, load) -> Gated:
+def translator(tiny_run, load) -> Gated:
     """The tiny run's model, here with a gate that a test can close."""
-    return Gated(load(made.run, None))
+    return Gated(load(tiny_run.run, None))
 
 
 @pytest.fixture(scope="module")
