@@ -45,7 +45,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("data",):               (TEXT | {"config", "console", "quiet"},    ANYTHING),
     ("run_folder",):         (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks", "types"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.sampling"): ({"tokens", "types"}, {"keras"}),
+    ("decoding.beam_search", "decoding.constraints", "decoding.length_penalty", "decoding.sampling"):
+                             ({"tokens", "types"},                      {"keras"}),
     ("training",):           (TEXT | {"config", "console", "data", "machine", "run_folder", "tasks", "types"},
                               ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from keras import ops
 
 from t2tlite.decoding.constraints import Constraint
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
@@ -47,11 +48,6 @@ class BeamResult(NamedTuple):
     ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
     scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
     log_probs: Tensor  # float32 [B, M]: log-probabilities (natural) of all tokens, EOS included; NEVER likewise
-
-
-def length_penalty(length: Tensor, alpha: float | Tensor) -> Tensor:
-    """((5 + length) / 6)^alpha (Wu et al. 2016, equation 14); the EOS counts as a token."""
-    return ((5.0 + ops.cast(length, "float32")) / 6.0) ** alpha
 
 
 def beam_search(
@@ -94,7 +90,7 @@ def beam_search(
 
     def unfinished(state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
-        max_penalty = length_penalty(state.max_lengths, alpha)
+        max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), alpha)
         best_possible = state.alive_log_probs[:, 0] / max_penalty  # all further tokens certain, at full length
         if beam_size == 1:
             hopeless = state.finished_scores[:, 0] > NEVER / 2
@@ -123,7 +119,9 @@ def beam_search(
         alive_ancestors = take_slots(ancestors, take_slots(slots, order))
 
         finished = ops.logical_and(ends, log_probs > NEVER / 2)  # an empty slot is not finished
-        scores = ops.where(finished, log_probs / length_penalty(state.step + 1, alpha), NEVER)  # [B, 2M]
+        scores = ops.where(
+            finished, log_probs / length_penalty(ops.cast(state.step + 1, "float32"), alpha), NEVER
+        )  # [B, 2M]
         finished_scores, order = ops.top_k(ops.concatenate([state.finished_scores, scores], axis=1), beam_size)
         finished_ids = take_slots(ops.concatenate([state.finished_ids, ids], axis=1), order)
         finished_log_probs = take_slots(ops.concatenate([state.finished_log_probs, log_probs], axis=1), order)
@@ -162,7 +160,7 @@ def beam_search(
         found = _hypotheses(state)
     else:
         found = _search_and_resize(unfinished, body, start, resize_cache)
-    return _result(found, length_penalty(max_lengths, alpha), penalise_unfinished)
+    return _result(found, length_penalty(ops.cast(max_lengths, "float32"), alpha), penalise_unfinished)
 
 
 class _Hypotheses(NamedTuple):

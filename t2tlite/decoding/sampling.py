@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import BeamResult, length_penalty, take_slots
+from t2tlite.decoding.beam_search import BeamResult, take_slots
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
@@ -93,7 +94,7 @@ def sample(
         return ops.any(open_)
 
     state = SamplingState(*ops.while_loop(unfinished, body, start))
-    penalty = length_penalty(state.lengths, alpha)
+    penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)

@@ -14,7 +14,8 @@ from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padde
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import NEVER, beam_search, length_penalty, top_tokens
+from t2tlite.decoding.beam_search import NEVER, beam_search, top_tokens
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.models.transformer import Transformer, build_transformer
 
 # B batch, M hypotheses of a sentence, L most positions, V vocabulary

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.programs.runs.translator import NO_FILE, Origin, Translator
 from t2tlite.tasks.task import Output
 
@@ -87,7 +88,7 @@ class LineFormat:
             if options.rules.score_per_token:
                 values = {"negative_log_prob_per_token": score}
             else:
-                values = {"log_prob": score, "score": score / ((5 + len(ids) + 1) / 6) ** options.alpha}
+                values = {"log_prob": score, "score": score / length_penalty(len(ids) + 1, options.alpha)}
             if self.output_format == JSONL:
                 rounded = {name: round(value, DIGITS) for name, value in values.items()}
                 yield _json({"source": source, "target": target, **rounded})

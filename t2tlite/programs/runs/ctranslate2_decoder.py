@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.decoding.token_decoder import CTRANSLATE2, TokenDecoder, TokenHypothesis, memory_error
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -218,7 +219,7 @@ class CTranslate2Decoder(TokenDecoder):
         penalised = bool(finished) or self.options.rules.penalise_unfinished
         found = []
         for tokens, log_prob in finished or hypotheses:
-            penalty = ((5 + len(tokens)) / 6) ** self._alpha if penalised else 1.0
+            penalty = length_penalty(len(tokens), self._alpha) if penalised else 1.0
             ids = [i for i in map(self._target_ids.__getitem__, tokens) if i not in (PAD, EOS)]
             found.append(TokenHypothesis(ids, log_prob / penalty, log_prob))
         return sorted(found, key=lambda one: -one.score)[: self.options.return_beams]
