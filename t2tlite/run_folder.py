@@ -15,7 +15,7 @@ RUN/decodes/           outputs of splits, NAME.txt, line by line with their sour
                        (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and if they are not the
                        default the checkpoint's folder, options and engine:
                        test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8;
-                       NAME.txt.part and NAME.txt.part.json while it is decoded (partial_output.py)
+                       NAME.txt.part and NAME.txt.part.json while it is decoded (bulk/outputs.py)
 RUN/attention/         the output of t2t-attention
 RUN/ctranslate2/       the model in CTranslate2's format, in a folder for each quantization
 RUN/report.*           the output of t2t-report

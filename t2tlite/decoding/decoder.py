@@ -137,9 +137,12 @@ class Decoder(TokenDecoder):
         return self._engine.log_probs(self._pad(sources), self._pad(targets)).numpy()
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
+        """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
+
+        A decoded sequence may fill all positions that the model knows. It then has no position for its EOS.
+        """
         width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
-        return _block([[*row, EOS] for row in rows], width)
+        return _block([[*row, EOS][:width] for row in rows], width)
 
     def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
         return self._engine.cross_attention(self._pad(sources), self._pad(targets)).numpy()

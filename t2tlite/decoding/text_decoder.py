@@ -13,6 +13,7 @@ from typing import NamedTuple
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import Alignment, align, words_of_pieces
+from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.decoding.model_facts import NO_FACTS, ModelFacts
 from t2tlite.decoding.sentences import (
     NO_FILE,
@@ -157,9 +158,24 @@ class TextDecoder:
     ) -> list[float]:
         """The log-probability (natural) of each target, its EOS included, given its source.
 
-        Under DecodeRules.score_per_token: the negative of it, divided by the number of tokens. Of the options, only
-        batch_size and the rules matter. Raises ValueError if there are not as many targets as sources, or one is longer
-        than the limit.
+        Under DecodeRules.score_per_token: the negative of it, divided by the number of tokens. Raises ValueError as
+        `score_hypotheses`.
+        """
+        scored = self.score_hypotheses(sources, targets, options, done, origin)
+        return [target.score if options.rules.score_per_token else target.log_prob for target in scored]
+
+    def score_hypotheses(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str],
+        options: DecodeHParams,
+        done: Done = lambda count: None,
+        origin: Origin = NO_FILE,
+    ) -> list[Hypothesis]:
+        """The targets as hypotheses: their tokens, log-probability (natural, EOS included), and score under `options`.
+
+        Of the options, only alpha, batch_size and the rules matter. Raises ValueError if there are not as many targets
+        as sources, or one is longer than the limit.
         """
         if len(sources) != len(targets):
             received = f"{len(sources)} sources, {len(targets)} targets"
@@ -168,29 +184,32 @@ class TextDecoder:
         source_ids = self._encode(self.source_encoder, sources, strip, origin)
         target_ids = self._encode(self.target_encoder, targets, strip, origin)
         log_probs = self._decoder(options).score(source_ids, target_ids, done)
-        if options.rules.score_per_token:
-            return [-value / (len(ids) + 1) for value, ids in zip(log_probs, target_ids, strict=True)]
-        return log_probs
+        hypotheses = []
+        for target, ids, log_prob in zip(targets, target_ids, log_probs, strict=True):
+            tokens = len(ids) + 1
+            penalty = -tokens if options.rules.score_per_token else length_penalty(tokens, options.alpha)
+            hypotheses.append(Hypothesis(target, log_prob / penalty, log_prob, tuple(ids)))
+        return hypotheses
 
     def align(self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> list[list[Alignment]]:
         """The word alignment of each output of each sentence, by the rule in decoding/alignment.py.
 
         The outputs are those that `decode` returned for the sentences. The words of a parse are those of the decoded
-        sequence. One pass over all pairs computes their cross-attention.
+        sequence. Cross-attention is computed, and held, for one batch of pairs at a time.
         """
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        places = [(i, output) for i, outputs in enumerate(n_best) for output in outputs]
-        ids = [source_ids[i] if output.ids else [] for i, output in places]
-        weights = self._decoder(self.options()).cross_attention(ids, [output.ids for _, output in places])
         words = [
             words_of_pieces(self.source_encoder, row, source) for source, row in zip(sources, source_ids, strict=True)
         ]
-        found: list[list[Alignment]] = [[] for _ in sentences]
-        for (i, output), matrix in zip(places, weights, strict=True):
-            target_words = words_of_pieces(self.target_encoder, output.ids, output.sequence)
-            found[i].append(align(matrix, words[i], target_words) if matrix.size else [])
-        return found
+        places = [(i, j) for i, outputs in enumerate(n_best) for j, output in enumerate(outputs) if output.ids]
+        alignments: list[list[Alignment]] = [[[] for _ in outputs] for outputs in n_best]
+        pairs = [source_ids[i] for i, _ in places], [n_best[i][j].ids for i, j in places]
+        for number, weights in self._decoder(self.options()).cross_attention(*pairs):
+            i, j = places[number]
+            target_words = words_of_pieces(self.target_encoder, n_best[i][j].ids, n_best[i][j].sequence)
+            alignments[i][j] = align(weights, words[i], target_words) if weights.size else []
+        return alignments
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's own, or one that leaves sequences as they are."""

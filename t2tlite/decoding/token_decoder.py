@@ -96,19 +96,20 @@ class TokenDecoder(abc.ABC):
             done(len(batch))
         return results
 
-    def cross_attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """The cross-attention weights of each pair, averaged over all heads and layers: float32 [T, S], without EOS.
+    def cross_attention(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """The cross-attention weights of pairs, averaged over all heads and layers: index, float32 [T, S] without EOS.
 
-        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Raises ValueError
-        if the engine does not compute them.
+        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Pairs come in
+        batches of about equal length, computed when they are needed; those of an empty source and target do not come.
+        Raises ValueError if the engine does not compute the weights.
         """
         sizes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
-        results: list[np.ndarray] = [np.zeros(size, np.float32) for size in sizes]
         for batch in self._batches(list(map(max, sizes))):
-            found = self._attend_batch([sources[i] for i in batch], [targets[i] for i in batch])
-            for at, weights in zip(batch, found, strict=True):
-                results[at][:] = weights[: sizes[at][0], : sizes[at][1]]
-        return results
+            weights_of_batch = self._attend_batch([sources[i] for i in batch], [targets[i] for i in batch])
+            for i, weights in zip(batch, weights_of_batch, strict=True):
+                yield i, weights[: sizes[i][0], : sizes[i][1]]
 
     @abc.abstractmethod
     def _decode_batch(

@@ -22,7 +22,7 @@ from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
-from t2tlite.programs.bulk.decode import spread
+from t2tlite.programs.examples import evenly_spaced
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
@@ -225,7 +225,7 @@ def _hooks(
     if with_score:
         scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
-    chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
+    chosen = [fitting[i] for i in evenly_spaced(len(fitting), SAMPLES)]
 
     def score() -> Score:
         """The chief decodes; all workers receive its score, so that all stop early or none does."""

@@ -1,0 +1,153 @@
+"""What is done with the lines of an input: they are decoded or scored in windows, and formatted for the output."""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import t2tlite
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.text_decoder import Done
+from t2tlite.files.checkpoint_paths import checkpoint_identity
+from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, split_line
+from t2tlite.programs.bulk.windows import Window, WindowOptions, cut, cut_windows
+from t2tlite.programs.runs.translator import Translator
+
+Provenance = dict[str, Any]  # values of JSON
+
+BAR = {"unit": "sentence", "desc": "decoding", "dynamic_ncols": True, "leave": False}  # of tqdm
+
+
+@dataclasses.dataclass(frozen=True)
+class FileJob(abc.ABC):
+    """What is done with the lines of an input, whatever it is and wherever the output goes."""
+
+    model: Translator
+    options: DecodeHParams
+    line_format: LineFormat = PLAIN
+    name: ClassVar[str]
+
+    @abc.abstractmethod
+    def check(self, lines: Iterable[str], origin: Origin) -> None:
+        """Raises ValueError where a line does not have its format or is too long; the message names it."""
+
+    @abc.abstractmethod
+    def windows(
+        self, lines: Iterable[str], origin: Origin, window_options: WindowOptions, done: Done = lambda count: None
+    ) -> Iterator[Window]:
+        """The windows of the lines with their outputs, in order; `done` is called as by `TextDecoder.decode`.
+
+        Lines are read when their window is decoded. Raises ValueError as `check`.
+        """
+
+    @abc.abstractmethod
+    def lines(self, window: Window) -> list[str]:
+        """What is written for a window."""
+
+    @abc.abstractmethod
+    def counts(self, window: Window) -> Counter[str]:
+        """What `summary` reports of a window, which can be summed over all."""
+
+    def provenance(self, name: str = "") -> Provenance:
+        """Everything but the input that the output depends on: job, version, checkpoint, engine, options, format."""
+        return {
+            "work": name or self.name,
+            "t2tlite": t2tlite.__version__,
+            "checkpoint": checkpoint_identity(self.model.checkpoint),
+            "engine": self.model.engine.name,
+            "quantization": self.model.engine.quantization,
+            **dataclasses.asdict(self.options),
+            **dataclasses.asdict(self.line_format),
+        }
+
+    def summary(self, counts: Mapping[str, int], seconds: float) -> str:
+        """Sentences and tokens per second, and what the task had to do to make the outputs."""
+        sentences, tokens = counts.get("sentences", 0), counts.get("tokens", 0)
+        rates = [f"{count / max(seconds, 1e-9):,.{digits}f}" for count, digits in ((sentences, 1), (tokens, 0))]
+        speed = f"{sentences:,} sentences in {seconds:.1f} s, {rates[0]} sentences/s, {rates[1]} target tokens/s"
+        repairs = self.model.task_under(self.options).summary(counts)
+        return f"{speed}\n{repairs}" if repairs else speed
+
+
+class DecodeJob(FileJob):
+    """Sentences, or lines "source TAB prefix", are decoded."""
+
+    name = "decode"
+
+    def check(self, lines: Iterable[str], origin: Origin) -> None:
+        if self.line_format.prefixes:
+            pairs = (self._split(line, origin.after(i)) for i, line in enumerate(lines))
+            self.model.check_pair_lengths(pairs, origin)
+        else:
+            self.model.check_lengths(lines, origin)
+
+    def windows(
+        self, lines: Iterable[str], origin: Origin, window_options: WindowOptions, done: Done = lambda count: None
+    ) -> Iterator[Window]:
+        for sources, start in cut_windows(lines, self.options, origin, window_options):
+            prefixes = None
+            if self.line_format.prefixes:
+                pairs = [self._split(line, start.after(i)) for i, line in enumerate(sources)]
+                sources, prefixes = [source for source, _ in pairs], [prefix for _, prefix in pairs]
+            yield Window(start, sources, self.model.decode(sources, self.options, done, start, prefixes))
+
+    def lines(self, window: Window) -> list[str]:
+        return self.line_format.lines(self.model, window, self.options)
+
+    def counts(self, window: Window) -> Counter[str]:
+        return window.counts() + self.model.task_under(self.options).tally(window.best)
+
+    def _split(self, line: str, origin: Origin) -> tuple[str, str]:
+        return split_line(line, origin, "prefix", is_optional=True)
+
+
+class ScoreJob(FileJob):
+    """Lines "source TAB target" are scored."""
+
+    name = "score"
+
+    def check(self, lines: Iterable[str], origin: Origin) -> None:
+        pairs = (split_line(line, origin.after(i), "target") for i, line in enumerate(lines))
+        self.model.check_pair_lengths(pairs, origin)
+
+    def windows(
+        self, lines: Iterable[str], origin: Origin, window_options: WindowOptions, done: Done = lambda count: None
+    ) -> Iterator[Window]:
+        size = max(window_options.max_sentences, self.options.batch_size)
+        for window, start in cut(lines, size, origin, window_options.is_ready):
+            pairs = [split_line(line, start.after(i), "target") for i, line in enumerate(window)]
+            sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
+            outputs = self.model.score_hypotheses(sources, targets, self.options, done, start)
+            yield Window(start, sources, [[output] for output in outputs])
+
+    def lines(self, window: Window) -> list[str]:
+        return self.line_format.score_lines(window, self.options)
+
+    def counts(self, window: Window) -> Counter[str]:
+        return window.counts()
+
+
+class Interrupted(KeyboardInterrupt):
+    """SIGTERM came."""
+
+    signal_number = signal.SIGTERM
+
+
+@contextlib.contextmanager
+def interrupt_at_sigterm() -> Iterator[None]:
+    """Raises Interrupted at SIGTERM, so that files are closed and it is said what is done."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise Interrupted("Stopped by SIGTERM.")
