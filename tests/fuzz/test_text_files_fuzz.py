@@ -35,7 +35,6 @@ def test_damaged_files(plain, packed, ending, swap, tmp_path):
     path = tmp_path / f"damaged.{ending}"
     path.write_bytes(packed if (ending == "gz") != swap else plain)
     survives(lambda: list(read_lines(path)))
-    survives(lambda: list(read_pairs(path)))
     survives(lambda: list(read_parallel([path], [path])))
 
 

@@ -15,7 +15,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.sentences import Origin
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
-from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, split_line
+from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, split_lines
 from t2tlite.programs.bulk.windows import Window, WindowOptions, cut, cut_windows
 from t2tlite.programs.runs.translator import Translator
 
@@ -50,9 +50,9 @@ class FileJob(abc.ABC):
     def lines(self, window: Window) -> list[str]:
         """What is written for a window."""
 
-    @abc.abstractmethod
     def counts(self, window: Window) -> Counter[str]:
-        """What `summary` reports of a window, which can be summed over all."""
+        """The sentences and the target tokens of a window, for `summary`, which takes their sums."""
+        return window.counts()
 
     def provenance(self, name: str = "") -> Provenance:
         """Everything but the input that the output depends on: job, version, checkpoint, engine, options, format."""
@@ -82,8 +82,7 @@ class DecodeJob(FileJob):
 
     def check(self, lines: Iterable[str], origin: Origin) -> None:
         if self.line_format.prefixes:
-            pairs = (self._split(line, origin.after(i)) for i, line in enumerate(lines))
-            self.model.check_pair_lengths(pairs, origin)
+            self.model.check_pair_lengths(split_lines(lines, origin, "prefix", is_optional=True), origin)
         else:
             self.model.check_lengths(lines, origin)
 
@@ -93,7 +92,7 @@ class DecodeJob(FileJob):
         for sources, start in cut_windows(lines, self.options, origin, window_options):
             prefixes = None
             if self.line_format.prefixes:
-                pairs = [self._split(line, start.after(i)) for i, line in enumerate(sources)]
+                pairs = list(split_lines(sources, start, "prefix", is_optional=True))
                 sources, prefixes = [source for source, _ in pairs], [prefix for _, prefix in pairs]
             yield Window(start, sources, self.model.decode(sources, self.options, done, start, prefixes))
 
@@ -101,10 +100,8 @@ class DecodeJob(FileJob):
         return self.line_format.lines(self.model, window, self.options)
 
     def counts(self, window: Window) -> Counter[str]:
+        """Also the task's tally of the best outputs."""
         return window.counts() + self.model.task_under(self.options).tally(window.best)
-
-    def _split(self, line: str, origin: Origin) -> tuple[str, str]:
-        return split_line(line, origin, "prefix", is_optional=True)
 
 
 class ScoreJob(FileJob):
@@ -113,24 +110,20 @@ class ScoreJob(FileJob):
     name = "score"
 
     def check(self, lines: Iterable[str], origin: Origin) -> None:
-        pairs = (split_line(line, origin.after(i), "target") for i, line in enumerate(lines))
-        self.model.check_pair_lengths(pairs, origin)
+        self.model.check_pair_lengths(split_lines(lines, origin, "target"), origin)
 
     def windows(
         self, lines: Iterable[str], origin: Origin, window_options: WindowOptions, done: Done = lambda count: None
     ) -> Iterator[Window]:
         size = max(window_options.max_sentences, self.options.batch_size)
         for window, start in cut(lines, size, origin, window_options.is_ready):
-            pairs = [split_line(line, start.after(i), "target") for i, line in enumerate(window)]
+            pairs = list(split_lines(window, start, "target"))
             sources, targets = [source for source, _ in pairs], [target for _, target in pairs]
             outputs = self.model.score_hypotheses(sources, targets, self.options, done, start)
             yield Window(start, sources, [[output] for output in outputs])
 
     def lines(self, window: Window) -> list[str]:
         return self.line_format.score_lines(window, self.options)
-
-    def counts(self, window: Window) -> Counter[str]:
-        return window.counts()
 
 
 class Interrupted(KeyboardInterrupt):

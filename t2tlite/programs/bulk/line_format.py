@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
@@ -71,16 +71,19 @@ class LineFormat:
 PLAIN = LineFormat()
 
 
-def split_line(line: str, origin: Origin, second: str, is_optional: bool = False) -> tuple[str, str]:
-    """The source and the text after the TAB, which messages call `second`; "" where that is missing and optional.
+def split_lines(
+    lines: Iterable[str], origin: Origin, second: str, is_optional: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The source of each line and the text after the TAB, which messages call `second`; "" if optional and missing.
 
-    Raises ValueError, which names the line as the first of `origin`, if there is another number of tabs.
+    Raises ValueError, which names the line, if there is another number of tabs.
     """
-    source, tab, text = line.partition("\t")
-    if "\t" in text or not (tab or is_optional):
-        required = f"source TAB {second}{', or a source' if is_optional else ''}"
-        raise ValueError(f"Each line must be {required}. Received: {origin.line(0)}: {line[:60]!r}.")
-    return source, text
+    for i, line in enumerate(lines):
+        source, tab, text = line.partition("\t")
+        if "\t" in text or not (tab or is_optional):
+            required = f"source TAB {second}{', or a source' if is_optional else ''}"
+            raise ValueError(f"Each line must be {required}. Received: {origin.line(i)}: {line[:60]!r}.")
+        yield source, text
 
 
 class RecordedOutput(NamedTuple):

@@ -35,7 +35,9 @@ def test_counts_are_those_of_the_best_outputs(tiny_run, load):
     model = load(tiny_run.run, None)
     job = DecodeJob(model, model.options(return_beams=2))
     (window,) = job.windows(SENTENCES[:3], NO_FILE, THREE)
-    tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch([outputs[0].text for outputs in window.n_best]))
+    tokens = sum(
+        len(ids) + 1 for ids in model.target_encoder.encode_batch([outputs[0].text for outputs in window.n_best])
+    )
     assert job.counts(window) == {"sentences": 3, "tokens": tokens}
 
 
