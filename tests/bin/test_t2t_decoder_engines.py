@@ -42,8 +42,8 @@ def test_records_of_engines_have_names_of_their_own(tiny_run_copy, capsys):
     ]
     assert sorted(path.stem for path in (tiny_run_copy / "decodes").glob("*.json")) == names
     records = [json.loads((tiny_run_copy / "decodes" / f"{name}.json").read_text()) for name in names]
-    found = [(record["engine"], record["quantization"]) for record in records]
-    assert found == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
+    engines = [(record["engine"], record["quantization"]) for record in records]
+    assert engines == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
 
 
 def test_output_of_another_engine_is_not_resumed(tiny_run_copy, tmp_path, capsys, monkeypatch):

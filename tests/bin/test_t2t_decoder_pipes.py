@@ -72,17 +72,17 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
         patch.setattr("t2tlite.programs.bulk.file_job.signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
-        found = []
+        lines = []
         for line in SENTENCES:
             standard_input.write(f"{line}\n")
             if not whole:
-                found.append(answers.readline())
+                lines.append(answers.readline())
         standard_input.close()
         thread.join(timeout=120)
         os.close(write)
-        found += answers
+        lines += answers
     assert status == [0]
-    assert [line.removesuffix("\n") for line in found] == TRANSLATIONS
+    assert [line.removesuffix("\n") for line in lines] == TRANSLATIONS
     assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import gzip
-import itertools
 import json
 import os
 import re

@@ -1,6 +1,6 @@
 """Decodes the windows of a large file by the workers of a pipeline, on one machine or many.
 
-The lines of each window wait in a file, and a worker writes their output to another, in a folder beside the output OUT:
+The lines of each window wait in a file, and a worker writes their output to another, in a folder beside OUT:
 
 OUT.windows/KEY.in.json    a window: KEY is a hash of its lines and of what they are decoded with
 OUT.windows/KEY.out.json   its output
@@ -41,7 +41,7 @@ WINDOW_FILE = re.compile(r"[0-9a-f]{32}\.(in|out)\.json|\.[0-9a-f]{32}\.(in|out)
 
 @dataclasses.dataclass(frozen=True)
 class Workers:
-    """The workers of a pipeline, which see this machine's files under the same paths. Each loads the model once."""
+    """The workers of a pipeline, which see this machine's files under the same paths."""
 
     pipeline: Pipeline
     run: Path  # the folder of the run

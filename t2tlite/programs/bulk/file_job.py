@@ -1,4 +1,4 @@
-"""What is done with the lines of an input: they are decoded or scored in windows, and formatted for the output."""
+"""What is done with the lines of an input: decoding or scoring in windows, and formatting the output."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class FileJob(abc.ABC):
         return window.counts()
 
     def provenance(self, name: str = "") -> Provenance:
-        """Everything but the input that the output depends on: job, version, checkpoint, engine, options, format."""
+        """Everything but the input that the output depends on."""
         return {
             "work": name or self.name,
             "t2tlite": t2tlite.__version__,
@@ -69,8 +69,9 @@ class FileJob(abc.ABC):
     def summary(self, counts: Mapping[str, int], seconds: float) -> str:
         """Sentences and tokens per second, and what the task had to do to make the outputs."""
         sentences, tokens = counts.get("sentences", 0), counts.get("tokens", 0)
-        rates = [f"{count / max(seconds, 1e-9):,.{digits}f}" for count, digits in ((sentences, 1), (tokens, 0))]
-        speed = f"{sentences:,} sentences in {seconds:.1f} s, {rates[0]} sentences/s, {rates[1]} target tokens/s"
+        divisor = max(seconds, 1e-9)
+        rates = f"{sentences / divisor:,.1f} sentences/s, {tokens / divisor:,.0f} target tokens/s"
+        speed = f"{sentences:,} sentences in {seconds:.1f} s, {rates}"
         repairs = self.model.task_under(self.options).summary(counts)
         return f"{speed}\n{repairs}" if repairs else speed
 

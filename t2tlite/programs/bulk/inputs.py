@@ -44,13 +44,13 @@ class TextInput:
         return read_lines(self.path)
 
     def lines_again(self, part: Path) -> Iterator[str]:
-        """The lines from the first on, since those read are not the ones that `part` is of; ValueError for a pipe."""
+        """The lines once more, since those read are not the ones of `part`; ValueError for a pipe."""
         if not self.is_file:
             raise ValueError(f"{self.path} does not begin with the lines that {part} is of. Delete that file.")
         return self.lines()
 
     def check(self, job: FileJob) -> int | None:
-        """The number of lines, after checking those of a file; None for a pipe, whose lines are checked in their turn.
+        """The number of lines of a file, after checking all; None for a pipe, whose lines are checked in their turn.
 
         Raises ValueError as `FileJob.check`.
         """
@@ -61,6 +61,6 @@ class TextInput:
         return lines.count
 
     def is_in_pipe(self, to_standard_output: bool) -> bool:
-        """Whether standard input or output is used and is not a terminal: a program in a pipe reports nothing."""
+        """Whether standard input or output is used and not a terminal: programs in a pipe report nothing."""
         input_is_piped = self.is_standard_input and not sys.stdin.isatty()
         return input_is_piped or (to_standard_output and not sys.stdout.isatty())

@@ -1,4 +1,4 @@
-"""What a line of an input holds, and how the outputs of a window are written: as text, n-best lists or JSON."""
+"""What a line of an input holds, and how outputs are written: as text, n-best lists or JSON."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DIGITS = 6  # of log-probabilities and scores after the point
 
 @dataclasses.dataclass(frozen=True)
 class LineFormat:
-    """The format of input and output. Raises ValueError for an unknown one, or alignments in another than JSON."""
+    """The format of input and output; ValueError for an unknown one, or alignments outside JSON."""
 
     output_format: str = ""  # one of FORMATS; "" is text, or nbest if return_beams is above 1
     alignments: bool = False  # word alignments in JSON
@@ -43,7 +43,8 @@ class LineFormat:
             return [_moses(number, output) for number, outputs in numbered for output in outputs]
         n_best = [[_hypothesis(model, output) for output in outputs] for outputs in window.n_best]
         if self.alignments:
-            for hypotheses, alignments in zip(n_best, model.align(window.sources, window.n_best), strict=True):
+            aligned = model.align(window.sources, window.n_best)
+            for hypotheses, alignments in zip(n_best, aligned, strict=True):
                 for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
                     hypothesis["alignment"] = pharaoh(alignment)
         pairs = zip(window.sources, n_best, strict=True)
@@ -74,7 +75,7 @@ PLAIN = LineFormat()
 def split_lines(
     lines: Iterable[str], origin: Origin, second: str, is_optional: bool = False
 ) -> Iterator[tuple[str, str]]:
-    """The source of each line and the text after the TAB, which messages call `second`; "" if optional and missing.
+    """The source of each line and the text after the TAB, which messages call `second`; "" where it may be missing.
 
     Raises ValueError, which names the line, if there is another number of tabs.
     """
@@ -122,7 +123,7 @@ def _json(value: dict[str, object]) -> str:
 
 
 def _moses(number: int, output: Output) -> str:
-    """A line of an n-best list in Moses's format: number, text, named values, the score that orders the list."""
+    """A line of an n-best list in Moses's format: number, text, named values, score."""
     return f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DIGITS}f} ||| {output.score:.{DIGITS}f}"
 
 

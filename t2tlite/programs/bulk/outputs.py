@@ -5,8 +5,8 @@ While the file OUT is made, two files beside it hold what is done:
 OUT.part        the output of all windows so far, not compressed
 OUT.part.json   the lines of the input that these are, and what they were made with: a `Progress`
 
-The record is there before OUT.part has anything, so that an OUT.part without it is a file of somebody else's. The same
-command resumes after what is done. At the end OUT.part becomes OUT in one step, so that OUT is always complete. Of a
+The record is there before OUT.part has anything: an OUT.part without it is a file of somebody else's. The same
+command resumes after what is done. At the end OUT.part becomes OUT in one step, so OUT is always complete. Of a
 split, OUT.part holds what its scores need; these and OUT are made of it at the end.
 """
 

@@ -12,7 +12,7 @@ from t2tlite.tasks.task import Output
 
 
 class WindowOptions(NamedTuple):
-    """How an input is cut into windows: with smaller ones the output comes sooner, but takes longer in all."""
+    """How an input is cut: with smaller windows the output comes sooner, but takes longer in all."""
 
     max_sentences: int  # in a window; batch_size if that is more
     is_ready: Callable[[], bool] = lambda: True  # whether the next sentence is available without waiting
@@ -53,7 +53,7 @@ def cut_windows(
 def cut(
     lines: Iterable[str], size: int | None, origin: Origin, is_ready: Callable[[], bool] = lambda: True
 ) -> Iterator[tuple[list[str], Origin]]:
-    """Lists of `size` lines, or of all if that is None; fewer where no more are ready; and the origin of each."""
+    """Lists of `size` lines, or all if that is None, or fewer where no more are ready; each with its origin."""
     window: list[str] = []
     for line in lines:
         window.append(line)
