@@ -15,7 +15,8 @@ from typing import Any
 
 from absl import flags as absl_flags
 
-from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, TEXT_FLAGS, Flag, problem_flags
+from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, TEXT_FLAGS, Flag, field_flags, problem_flags
+from t2tlite.checked_fields import KINDS, CheckedFields
 from t2tlite.config import DecodeHParams, HParams
 
 DEFINE = {
@@ -28,9 +29,12 @@ DEFINE = {
 }
 
 HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
-KINDS = {bool: "true or false", int: "a whole number", float: "a number"}  # of values that may be mistyped
+Names = str | type[CheckedFields]  # names of flags, separated by spaces; or a class, each of whose fields is a flag
 
-FLAGFILE_HELP = "File with a flag on each line, such as RUN/flags.txt; flags given after it override it."
+GENERAL_HELP = {  # of the flags of every command
+    "--flagfile": "File with a flag on each line, such as RUN/flags.txt; flags given after it override it.",
+    "--version": "Print the version of t2tlite, and exit.",
+}
 
 
 class Args(SimpleNamespace):
@@ -39,19 +43,34 @@ class Args(SimpleNamespace):
     options: dict[str, Any]  # the problem options that were given
 
 
-def definitions(names: Sequence[str]) -> dict[str, Flag]:
-    """The flags of a command in order, with an entry for each problem option if `names` holds PROBLEM_OPTIONS."""
-    options = {option: flag for option, flag in problem_flags().items() if option not in names}
-    found: dict[str, Flag] = {}
-    for name in names:
-        if name == RUNS:
-            found["output_dir"] = DEFINITIONS[name]
-        else:
-            found |= options if name == PROBLEM_OPTIONS else {name: DEFINITIONS[name]}
-    return found
+def definitions(names: Sequence[Names]) -> dict[str, Flag]:
+    """The flags of a command in order, with an entry for each problem option if `names` has PROBLEM_OPTIONS."""
+    flags: dict[str, Flag] = {}
+    for entry in names:
+        if not isinstance(entry, str):
+            flags |= field_flags(entry)
+            continue
+        for name in entry.split():
+            if name == PROBLEM_OPTIONS:
+                flags |= _options(names)
+            else:
+                flags["output_dir" if name == RUNS else name] = DEFINITIONS[name]
+    return flags
 
 
-def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
+def includes(names: Sequence[Names], name: str) -> bool:
+    """Whether a command takes the flag of that name, or PROBLEM_OPTIONS."""
+    return any(name in (entry.split() if isinstance(entry, str) else field_flags(entry)) for entry in names)
+
+
+def _options(names: Sequence[Names]) -> dict[str, Flag]:
+    """The flags of a command that are options of problems alone."""
+    if not includes(names, PROBLEM_OPTIONS):
+        return {}
+    return {option: flag for option, flag in problem_flags().items() if not includes(names, option)}
+
+
+def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
     """Flag values by name, in which `~` at the start of a path is the home folder.
 
     Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
@@ -65,14 +84,14 @@ def parse(names: Sequence[str], argv: Sequence[str]) -> Args:
         raise absl_flags.Error(_wrong_value(error, known)) from error
     if rest:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
-    found = {name: getattr(values, name) for name in known}
-    found |= {name: _expand(value) for name, value in found.items() if name not in TEXT_FLAGS}
-    options = {name: found.pop(name) for name in known if name not in names} if PROBLEM_OPTIONS in names else {}
+    args = {name: getattr(values, name) for name in known}
+    args |= {name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS}
+    options = {name: args.pop(name) for name in _options(names)}
     given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
-    return Args(**found, options=given)
+    return Args(**args, options=given)
 
 
-def help_text(doc: str | None, names: Sequence[str]) -> str:
+def help_text(doc: str | None, names: Sequence[Names]) -> str:
     """The command's docstring, then its flags with their defaults."""
     lines = [(doc or "").strip(), "", "Flags:"]
     for name, (text, kind, default) in definitions(names).items():
@@ -80,7 +99,8 @@ def help_text(doc: str | None, names: Sequence[str]) -> str:
         suffix = "" if default in (None, "") or kind is bool else f" (default: {default})"
         for part in (text + suffix).split("\n"):
             lines += [f"      {line}" for line in textwrap.wrap(part, 94, break_on_hyphens=False)]
-    lines += ["  --flagfile", f"      {FLAGFILE_HELP}"]
+    for name, text in GENERAL_HELP.items():
+        lines += [f"  {name}", f"      {text}"]
     return "\n".join(lines)
 
 

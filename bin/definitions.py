@@ -11,6 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 from t2tlite import registry
+from t2tlite.checked_fields import CheckedFields, default_of, facts_of
 from t2tlite.config import DecodeHParams
 from t2tlite.training.loop_config import LoopConfig
 
@@ -18,7 +19,7 @@ DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
 TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
 RUNS = "runs"  # among the names of a command's flags: --output_dir, which can be given several times
-PROBLEM_OPTIONS = "problem options"  # among the names of a command's flags: the options of all problems
+PROBLEM_OPTIONS = "problem_options"  # among the names of a command's flags: the options of all problems
 
 
 class Flag(NamedTuple):
@@ -30,6 +31,19 @@ class Flag(NamedTuple):
 
 
 switch = functools.partial(Flag, kind=bool, default=False)  # on or off
+
+
+def field_flags(cls: type[CheckedFields]) -> dict[str, Flag]:
+    """A flag of the same name for each field of a class, with its meaning as help text."""
+    flags = {}
+    for field in dataclasses.fields(cls):
+        facts, default = facts_of(field), default_of(field)
+        if facts.kind is tuple:
+            flags[field.name] = Flag(facts.meaning, list, ",".join(default or ()) or None)
+        else:
+            flags[field.name] = Flag(facts.meaning, facts.kind, default)
+    return flags
+
 
 DEFINITIONS: dict[str, Flag] = {
     # names
@@ -68,10 +82,7 @@ DEFINITIONS: dict[str, Flag] = {
         "Options of Apache Beam, in quotes: '--direct_num_workers=8 --direct_running_mode=multi_processing'", str, ""
     ),
     # training
-    **{
-        field.name: Flag(field.metadata["help"], int, None if field.default is dataclasses.MISSING else field.default)
-        for field in dataclasses.fields(LoopConfig)
-    },
+    **field_flags(LoopConfig),
     "global_batch_tokens": Flag(
         "Tokens per optimizer step on all GPUs together, padding counted, of the longer side: 25000 is the paper's "
         "25,000 source and 25,000 target tokens. Then any number of GPUs trains on the same batches; batch_size is the "
@@ -111,7 +122,7 @@ DEFINITIONS: dict[str, Flag] = {
     "decode_hparams": Flag(
         "How to decode: field=value,... Parsers have other defaults.\n"
         + "\n".join(
-            f"{field.name}={field.default}: {field.metadata['meaning']}" for field in dataclasses.fields(DecodeHParams)
+            f"{field.name}={field.default}: {facts_of(field).meaning}" for field in dataclasses.fields(DecodeHParams)
         ),
         str,
         "",
@@ -184,8 +195,6 @@ DEFINITIONS: dict[str, Flag] = {
     ),
 }
 
-LOOP = tuple(field.name for field in dataclasses.fields(LoopConfig))  # the training loop's flags
-
 
 def problem_flags() -> dict[str, Flag]:
     """A flag for each option of the registered problems; its value is None if it is not given.
@@ -215,5 +224,5 @@ def _help(classes: list[type], option: str) -> str:
     """The help text of an option, which a problem class may inherit from a base class."""
     bases = (base for cls in classes for base in cls.__mro__)
     fields = filter(None, (getattr(base, "__dataclass_fields__", {}).get(option) for base in bases))
-    texts = (field.metadata["help"] for field in fields if "help" in field.metadata)
+    texts = filter(None, (facts_of(field).meaning for field in fields))
     return next(texts, f"Explained in {classes[0].__module__}.{classes[0].__name__}.")

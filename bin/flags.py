@@ -1,9 +1,10 @@
 """The frame in which every command runs, reports mistakes and returns its exit status; and what flag values stand for.
 
 A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts, `bin/command_line.py`
-parses them.
+parses them. Instead of names it can give a class of `CheckedFields`, each of whose fields is a flag; `filled` makes an
+object of that class.
 
-    @flags.command(__doc__, "problem", "data_dir", "tmp_dir", flags.PROBLEM_OPTIONS)
+    @flags.command(__doc__, "problem data_dir tmp_dir problem_options", LoopConfig, "verbosity")
     def main(args: flags.Args) -> None: ...
 
 Each call of `main` has flag values of its own, so that several commands can run in one process (the tests do).
@@ -11,6 +12,7 @@ Each call of `main` has flag values of its own, so that several commands can run
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 import os
@@ -19,17 +21,18 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from absl import flags as absl_flags
 
+import t2tlite
 from t2tlite import registry
-from t2tlite.bin.command_line import Args, definitions, help_text, parse, read, unknown_flag
-from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, LOOP, PROBLEM_OPTIONS, RUNS_DIR
+from t2tlite.bin.command_line import Args, Names, definitions, help_text, includes, parse, read, unknown_flag
+from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
+from t2tlite.checked_fields import CheckedFields
 from t2tlite.quiet import quiet_stderr
-from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
     from t2tlite.data.pipeline import Pipeline
     from t2tlite.programs.runs.translator import Translator
     from t2tlite.run_folder import RunFolder
+
+C = TypeVar("C", bound=CheckedFields)
 
 
 class CommandError(Exception):
@@ -47,7 +52,7 @@ class Command(NamedTuple):
     """A command, which is called as `main(argv=None)`."""
 
     doc: str | None  # its docstring: the first part of --help
-    names: Sequence[str]  # the flags it takes, keys of DEFINITIONS, and PROBLEM_OPTIONS
+    names: Sequence[Names]  # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
     run: Callable[[Args], None]  # what to do with the flag values
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
@@ -60,21 +65,24 @@ class Command(NamedTuple):
         argv = sys.argv[1:] if argv is None else list(argv)
         args = Args()
         try:
-            if PROBLEM_OPTIONS in self.names:
+            if "--version" in argv:
+                print(f"t2tlite {t2tlite.__version__}", flush=True)
+                return 0
+            if self.takes(PROBLEM_OPTIONS):
                 _register_problems(argv)
             if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
                 print(help_text(self.doc, self.names), flush=True)
                 return 0
             args = parse(self.names, argv)
-            if "registry_help" in self.names and args.registry_help:
+            if self.takes("registry_help") and args.registry_help:
                 importlib.import_module("t2tlite.hparams")
                 print(registry.registry_help(), flush=True)
                 return 0
-            if "show_hparams" in self.names and args.show_hparams:
+            if self.takes("show_hparams") and args.show_hparams:
                 importlib.import_module("t2tlite.hparams")
                 print(show_hparams(args.show_hparams, args.hparams), flush=True)
                 return 0
-            if "verbosity" in self.names:
+            if self.takes("verbosity"):
                 set_verbosity(args.verbosity)
                 if getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner without it
                     import_tensorflow(args.verbosity)
@@ -94,8 +102,12 @@ class Command(NamedTuple):
             return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
         return 0
 
+    def takes(self, name: str) -> bool:
+        """Whether the flag is one of the command's."""
+        return includes(self.names, name)
 
-def command(doc: str | None, *names: str) -> Callable[[Callable[[Args], None]], Command]:
+
+def command(doc: str | None, *names: Names) -> Callable[[Callable[[Args], None]], Command]:
     """Makes a command of a function of the flag values; for the arguments see `Command`."""
     return functools.partial(Command, doc, names)
 
@@ -193,10 +205,11 @@ def datagen_command(args: Args) -> str:
     return shlex.join(["t2t-datagen", *(f"--{name}={value}" for name, value in given.items())])
 
 
-def loop_config(args: Args, train_steps: int) -> LoopConfig:
-    """The training loop's settings; `train_steps` is the default of --train_steps."""
-    given = {name: value for name in LOOP if (value := getattr(args, name)) is not None}
-    return LoopConfig(**{"train_steps": train_steps, **given})
+def filled(cls: type[C], args: Args, **others: Any) -> C:
+    """An object of a class whose fields are flags of the command; `others` are values of flags that were not given."""
+    given = {field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)}
+    values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if v is not None}
+    return cls(**(others | values))
 
 
 def words(args: Args, defaults: bool = False) -> list[str]:

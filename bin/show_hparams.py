@@ -7,6 +7,7 @@ import inspect
 import textwrap
 
 from t2tlite import registry
+from t2tlite.checked_fields import facts_of
 from t2tlite.config import HParams
 
 WIDTH = 110
@@ -32,6 +33,6 @@ def show_hparams(name: str, changes: str) -> str:
         differs = value != usual
         lines.append(f"{'*' if differs else ' '} {field.name}={value}" + (f"  [{usual}]" if differs else ""))
         lines += textwrap.wrap(
-            field.metadata["meaning"], WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False
+            facts_of(field).meaning, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False
         )
     return "\n".join(lines)

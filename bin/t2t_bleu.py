@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from t2tlite.metrics.corpus_metrics import Difference
 
 
-@flags.command(
-    __doc__, "translation", "reference", "metrics", "compare", "seed", "tokenize", "lowercase", "compound_split"
-)
+@flags.command(__doc__, "translation reference metrics compare seed tokenize lowercase compound_split")
 def main(args: flags.Args) -> None:
     """Prints the scores that the flags ask for."""
     from t2tlite.metrics.bleu import compound_split_bleu

@@ -37,7 +37,7 @@ from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts
 
 
-@flags.command(__doc__, "gold", "predicted", "sentences", "prm")
+@flags.command(__doc__, "gold predicted sentences prm")
 def main(args: flags.Args) -> None:
     """Prints the scores."""
     from t2tlite.trees import evalb, evalb_parameters

@@ -29,7 +29,7 @@ from tqdm import tqdm
 from t2tlite.bin import flags
 
 
-@flags.command(__doc__, *"t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity".split())
+@flags.command(__doc__, "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity")
 def main(args: flags.Args) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in training."""
     from t2tlite.programs.tensor2tensor.import_run import Given, import_run

@@ -23,7 +23,7 @@ from t2tlite import registry
 from t2tlite.bin import flags
 
 
-@flags.command(__doc__, "problem", "hparams_set", "output_dir", "data_dir", "t2t_usr_dir", "verbosity")
+@flags.command(__doc__, "problem hparams_set output_dir data_dir t2t_usr_dir verbosity")
 def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
     import t2tlite.hparams  # noqa: F401

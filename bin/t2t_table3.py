@@ -41,9 +41,8 @@ KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need t
 
 @flags.command(
     __doc__,
-    *"problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run time local_eval_frequency".split(),
-    *"save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes".split(),
-    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "verbosity"),
+    "problem data_dir output_dir rows seeds hparams_set hparams train_steps dry_run time local_eval_frequency",
+    "save_checkpoints_secs worker_gpu generate_data tmp_dir num_processes problem_options t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
     """Trains the rows, or estimates their cost; makes the data first with --generate_data."""
@@ -82,12 +81,7 @@ def main(args: flags.Args) -> None:
             for part in timed_rows(rows, base, len(seeds), dataset, strategy) if args.time else ():
                 print(part, end="", flush=True)
         return
-    config = LoopConfig(
-        train_steps=base.train_steps,
-        local_eval_frequency=args.local_eval_frequency,
-        save_checkpoints_secs=args.save_checkpoints_secs,
-        keep_checkpoint_max=KEPT_CHECKPOINTS,
-    )
+    config = flags.filled(LoopConfig, args, train_steps=base.train_steps, keep_checkpoint_max=KEPT_CHECKPOINTS)
     command = ["t2t-table3", *flags.words(args)]
     sweep = Sweep(dataset, base, Path(args.output_dir), strategy, config, command)
     print(sweep.run(rows, seeds).read_text(encoding="utf-8"), end="")

@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING
 
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
     from t2tlite.config import HParams
@@ -44,11 +45,10 @@ EXAMPLE = "t2t-trainer --problem=grammar_ende --hparams_set=transformer_tiny --g
 
 @flags.command(
     __doc__,
-    *"problem hparams_set hparams data_dir output_dir".split(),
-    *flags.LOOP,
-    *"global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from".split(),
-    *"generate_data tmp_dir num_processes".split(),
-    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help", "show_hparams", "verbosity"),
+    "problem hparams_set hparams data_dir output_dir",
+    LoopConfig,
+    "global_batch_tokens eval_bleu worker_gpu cluster_resolver warm_start_from",
+    "generate_data tmp_dir num_processes problem_options t2t_usr_dir registry_help show_hparams verbosity",
 )
 def main(args: flags.Args) -> None:
     """Trains a run; makes the data first with --generate_data."""
@@ -60,7 +60,7 @@ def main(args: flags.Args) -> None:
         print(f"The run is in {folder}.", file=sys.stderr)
     if args.global_batch_tokens is not None:
         hparams = dataclasses.replace(hparams, global_batch_tokens=args.global_batch_tokens)
-    config = flags.loop_config(args, hparams.train_steps)
+    config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
 
     import tensorflow as tf
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from t2tlite import registry
+from t2tlite.checked_fields import checked_field
 
 SPLITS = ("train", "dev", "test")
 
 
-def option(default: Any, text: str) -> Any:
-    """A field that is an option of a problem; `text` is the help text of its flag, to which the default is added."""
-    return dataclasses.field(default=default, metadata={"help": text})
+option = checked_field  # a field that is an option of a problem; its flag's help text is the meaning and the default
 
 
 @dataclasses.dataclass(frozen=True)

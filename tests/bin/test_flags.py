@@ -11,7 +11,7 @@ import pytest
 
 from t2tlite.bin import flags, t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 
-NAMES = ("problem", flags.PROBLEM_OPTIONS, "generate_data", "hparams")
+NAMES = ("problem problem_options generate_data", "hparams")
 
 
 def nothing(args: flags.Args) -> None:
