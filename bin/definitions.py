@@ -55,7 +55,9 @@ DEFINITIONS: dict[str, Flag] = {
         "Print every field of this hparam set, with the changes of --hparams: its value, its meaning, and how it "
         "differs from the base model, and exit."
     ),
-    "t2t_usr_dir": Flag("Folder of a Python package of your own to import; it registers problems and hparam sets."),
+    "t2t_usr_dir": Flag(
+        "Folder of a Python package of your own to import; it registers problems, tasks and hparam sets."
+    ),
     "verbosity": Flag(
         "TensorFlow's log level: debug, info, warning or error. From warning on, its start-up messages are not shown.",
         default="warning",

@@ -74,18 +74,10 @@ class Command(NamedTuple):
                 print(help_text(self.doc, self.names), flush=True)
                 return 0
             args = parse(self.names, argv)
-            if self.takes("registry_help") and args.registry_help:
-                importlib.import_module("t2tlite.hparams")
-                print(registry.registry_help(), flush=True)
+            if information := _information(args):
+                print(information, flush=True)
                 return 0
-            if self.takes("show_hparams") and args.show_hparams:
-                importlib.import_module("t2tlite.hparams")
-                print(show_hparams(args.show_hparams, args.hparams), flush=True)
-                return 0
-            if self.takes("verbosity"):
-                set_verbosity(args.verbosity)
-                if getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner without it
-                    import_tensorflow(args.verbosity)
+            self._prepare(args)
             self.run(args)
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
@@ -101,6 +93,15 @@ class Command(NamedTuple):
         except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
             return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
         return 0
+
+    def _prepare(self, args: Args) -> None:
+        """Imports the user's package, and TensorFlow with its log level."""
+        if self.takes("verbosity"):
+            set_verbosity(args.verbosity)
+        if self.takes("t2t_usr_dir"):
+            import_user_package(args.t2t_usr_dir)
+        if self.takes("verbosity") and getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner
+            import_tensorflow(args.verbosity)
 
     def takes(self, name: str) -> bool:
         """Whether the flag is one of the command's."""
@@ -143,10 +144,12 @@ def data_dir(args: Args) -> Path:
 
 def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
+    import t2tlite.tasks  # noqa: F401  registers ours
     from t2tlite.data.generate import generate
 
     require(args, "problem", example="t2t-datagen --problem=grammar_ende; --registry_help lists the problems")
     problem = registry.problem(args.problem, **args.options)
+    registry.task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
     return generate(problem, data_dir(args), tmp_dir, args.num_processes, pipeline)
 
@@ -243,6 +246,14 @@ def import_tensorflow(verbosity: str) -> None:
     with quiet_stderr():
         import tensorflow as tf
     tf.get_logger().setLevel(verbosity.upper())
+
+
+def _information(args: Args) -> str:
+    """What --registry_help or --show_hparams prints; empty if neither is given."""
+    wanted = getattr(args, "registry_help", False), getattr(args, "show_hparams", None)
+    if any(wanted):
+        importlib.import_module("t2tlite.hparams")
+    return registry.registry_help() if wanted[0] else show_hparams(wanted[1], args.hparams) if wanted[1] else ""
 
 
 def _register_problems(argv: Sequence[str]) -> None:

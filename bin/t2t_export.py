@@ -26,7 +26,8 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    "problem hparams_set output_dir export_dir format quantization overwrite checkpoint_path decode_hparams verbosity",
+    "problem hparams_set output_dir export_dir format quantization overwrite checkpoint_path decode_hparams",
+    "t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
     """Exports the run, and reports what was compared with it."""

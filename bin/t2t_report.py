@@ -29,7 +29,6 @@ def main(args: flags.Args) -> None:
     import t2tlite.hparams  # noqa: F401
     from t2tlite.programs.report.run_report import write_report
 
-    flags.import_user_package(args.t2t_usr_dir)
     folder, base = flags.run_folder(args), None
     with contextlib.suppress(ValueError):  # damaged: the report says so
         folder.hparams()

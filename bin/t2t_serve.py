@@ -16,7 +16,7 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    "runs languages checkpoint_path decode_hparams engine quantization",
+    "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir",
     "host port max_characters max_queue timeout_s api_key cors_origins",
 )
 def main(args: flags.Args) -> None:

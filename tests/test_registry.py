@@ -88,7 +88,10 @@ def test_each_call_builds_anew(filled):
         ("copy_task_re", r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
         ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
         ("_rev", r"There is no problem '_rev'\."),
-        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. One of a package of yours needs --t2t"),
+        (
+            "zzz",
+            r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. If it is defined in your own package, add --t2t_usr_dir=F",
+        ),
         ("", r"There is no problem ''\. Known: "),
     ],
 )

@@ -24,8 +24,7 @@ from t2tlite.decoding.sentences import (
 )
 from t2tlite.decoding.token_decoder import Engine, TokenDecoder, TokenHypothesis
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.encoders import TextEncoder
 

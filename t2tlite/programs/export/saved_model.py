@@ -145,11 +145,8 @@ def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[
         f"TensorFlow Serving's default signature is `{name}` without optional inputs.",
         "`score` takes `sources` and `targets`, and returns `log_probs`, the log-probability of each target.",
     ]
-    if name == "parse":
-        paragraphs.append(
-            "`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
-            "chooses the one that fits the words best and makes the tree over these words."
-        )
+    if graph.task.note:
+        paragraphs.append(graph.task.note)
     if outside:
         files = " and ".join(f"`{VERSION}/{ASSETS}/{file}`" for file in outside)
         paragraphs.append(

@@ -14,6 +14,7 @@ import pytest
 import tensorflow as tf
 
 import t2tlite
+from t2tlite import registry
 from t2tlite.bin import t2t_export
 from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
@@ -21,7 +22,6 @@ from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.export import formats, saved_model
 from t2tlite.programs.export.graph_text import WHITE_SPACE, stripped, tree_words
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.tasks import catalogue
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
 
@@ -270,7 +270,7 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
     class Summaries(TranslationTask):
         name = "summaries"
 
-    monkeypatch.setitem(catalogue.TASKS, "summaries", Summaries)
+    monkeypatch.setitem(registry._tasks, "summaries", Summaries)
     manifest = dataclasses.replace(model.manifest, task="summaries")
     other = Translator(model.model, model.encoders, manifest)
     with pytest.raises(ValueError, match=r"exports the tasks translation, parsing\. Received: a run of .* 'summaries'"):
