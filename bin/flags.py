@@ -32,12 +32,13 @@ from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
+from t2tlite.console import say
+from t2tlite.data.pipeline import Pipeline
 from t2tlite.quiet import quiet_stderr
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.generate import Generated
-    from t2tlite.data.pipeline import Pipeline
     from t2tlite.programs.runs.translator import Translator
     from t2tlite.run_folder import RunFolder
 
@@ -144,11 +145,11 @@ def data_dir(args: Args) -> Path:
 
 def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
-    import t2tlite.tasks  # noqa: F401  registers ours
     from t2tlite.data.generate import generate
 
     require(args, "problem", example="t2t-datagen --problem=grammar_ende; --registry_help lists the problems")
     problem = registry.problem(args.problem, **args.options)
+    importlib.import_module("t2tlite.tasks")
     registry.task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
     return generate(problem, data_dir(args), tmp_dir, args.num_processes, pipeline)
@@ -156,8 +157,6 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
 
 def pipeline(args: Args) -> Pipeline | None:
     """The pipeline of --beam_runner and --beam_options, or None; raises CommandError for options without a runner."""
-    from t2tlite.data.pipeline import Pipeline
-
     if args.beam_options and not args.beam_runner:
         raise CommandError(f"--beam_options go with --beam_runner. Received: {args.beam_options} alone.")
     return Pipeline(args.beam_runner, args.beam_options) if args.beam_runner else None
@@ -167,13 +166,11 @@ def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
     """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
-    from t2tlite.programs.runs.checkpoint_choice import remarks
-    from t2tlite.programs.runs.engines import load_with_engine
+    from t2tlite.programs.runs import checkpoint_choice, engines
 
-    report = functools.partial(print, file=sys.stderr)
-    model = load_with_engine(folder.path, checkpoint_path, engine, quantization, report)
-    for remark in remarks(folder, model.checkpoint):
-        report(remark)
+    model = engines.load_with_engine(folder.path, checkpoint_path, engine, quantization, say)
+    for remark in checkpoint_choice.remarks(folder, model.checkpoint):
+        say(remark)
     return model
 
 
@@ -186,7 +183,7 @@ def open_data(args: Args) -> Dataset:
     from t2tlite.data.dataset import open_dataset
 
     if args.generate_data:
-        print(make_data(args), file=sys.stderr)
+        say(str(make_data(args)))
     elif args.options:
         given = ", ".join(f"--{name}" for name in args.options)
         raise CommandError(f"{given}: options of the data need --generate_data, or belong to t2t-datagen.")
@@ -250,10 +247,12 @@ def import_tensorflow(verbosity: str) -> None:
 
 def _information(args: Args) -> str:
     """What --registry_help or --show_hparams prints; empty if neither is given."""
-    wanted = getattr(args, "registry_help", False), getattr(args, "show_hparams", None)
-    if any(wanted):
-        importlib.import_module("t2tlite.hparams")
-    return registry.registry_help() if wanted[0] else show_hparams(wanted[1], args.hparams) if wanted[1] else ""
+    importlib.import_module("t2tlite.hparams")
+    if getattr(args, "registry_help", False):
+        return registry.registry_help()
+    if hparam_set := getattr(args, "show_hparams", None):
+        return show_hparams(hparam_set, args.hparams)
+    return ""
 
 
 def _register_problems(argv: Sequence[str]) -> None:
@@ -266,5 +265,5 @@ def _register_problems(argv: Sequence[str]) -> None:
 
 
 def _fail(program: str, message: str, status: int = 1) -> int:
-    print(f"{program}: {message}", file=sys.stderr)
+    say(f"{program}: {message}")
     return status

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 @flags.command(__doc__, "translation reference metrics compare seed tokenize lowercase compound_split")
 def main(args: flags.Args) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics.bleu import compound_split_bleu
-    from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
+    from t2tlite.metrics import bleu, corpus_metrics
 
     flags.require(args, "translation", "reference", "metrics")
     if args.compare and args.compound_split:
@@ -56,13 +55,15 @@ def main(args: flags.Args) -> None:
     translations, references = texts[args.translation], texts[args.reference]
     how = args.metrics, args.tokenize, args.lowercase
     if args.compare:
-        differences = paired_bootstrap(texts[args.compare], translations, references, *how, seed=args.seed)
+        differences = corpus_metrics.paired_bootstrap(
+            texts[args.compare], translations, references, *how, seed=args.seed
+        )
         print(_comparison(args.compare, args.translation, differences))
         return
-    for score in corpus_scores(translations, references, *how):
+    for score in corpus_metrics.corpus_scores(translations, references, *how):
         print(score)
     if args.compound_split:
-        print(compound_split_bleu(translations, references))
+        print(bleu.compound_split_bleu(translations, references))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:

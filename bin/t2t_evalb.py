@@ -35,13 +35,12 @@ import sys
 
 from t2tlite.bin import flags
 from t2tlite.files.text_files import check_line_counts
+from t2tlite.trees import evalb, evalb_parameters
 
 
 @flags.command(__doc__, "gold predicted sentences prm")
 def main(args: flags.Args) -> None:
     """Prints the scores."""
-    from t2tlite.trees import evalb, evalb_parameters
-
     flags.require(args, "gold", "predicted")
     parameters = evalb_parameters.read_parameters(args.prm) if args.prm else evalb_parameters.COLLINS
     gold, predicted = list(evalb.read_parses(args.gold)), list(evalb.read_parses(args.predicted))

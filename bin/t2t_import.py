@@ -33,10 +33,9 @@ from t2tlite.bin import flags
 def main(args: flags.Args) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in training."""
     from t2tlite.programs.tensor2tensor.import_run import Given, import_run
-    from t2tlite.run_folder import RunFolder
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    folder = RunFolder(args.output_dir)
+    folder = flags.run_folder(args)
     checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)

@@ -154,12 +154,12 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
     return written
 
 
-def save_weights(model: Seq2SeqModel, folder: Path, step: int) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
 
-    The folder is made if need be.
+    The folder is made if need be. With `saving`, an open `saving_folder`, the checkpoint appears when that is closed.
     """
-    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step)
+    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving)
 
 
 def _checkpoint(**content: Any) -> tf.train.Checkpoint:
@@ -168,11 +168,11 @@ def _checkpoint(**content: Any) -> tf.train.Checkpoint:
     return checkpoint
 
 
-def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int) -> str:
+def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Path | None = None) -> str:
     """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what was there."""
     name = f"{CHECKPOINT_PREFIX}-{step}"
-    with writing(name, folder), saving_folder(folder) as saving:
-        checkpoint.write(str(saving / name))
+    with writing(name, folder), contextlib.nullcontext(saving) if saving else saving_folder(folder) as where:
+        checkpoint.write(str(where / name))
     return str(folder / name)
 
 

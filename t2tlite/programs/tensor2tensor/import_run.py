@@ -1,4 +1,4 @@
-"""Imports tensor2tensor checkpoints into a run directory. Everything is read and checked before anything is written."""
+"""Imports tensor2tensor checkpoints into a run directory, which changes when all of them are read and checked."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     readable_path,
     remove_unfinished,
+    saving_folder,
     step_of,
 )
 from t2tlite.files.lock import only_process
@@ -32,6 +33,8 @@ from t2tlite.programs.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import TranslationTask
 from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
 from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
@@ -39,6 +42,8 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 
 # The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
+# Problem -> task and options, unless it is translation. tensor2tensor's only problem whose targets are trees:
+TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
 NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
 VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
 
@@ -116,19 +121,20 @@ def import_run(
             f"of {described:,}. Give the hparams.json that it was trained with."
         )
     model = build_transformer(hparams, *sizes)
-    for path in paths:
-        load_variables(model, _read(path), target_space or 0)
-        _check_checkpoint(folder, model, step_of(path))
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)
-        folder.create(hparams, manifest, given.vocabularies)
-        if command:
-            folder.write_flags(command)
-        for path in progress(paths):
-            load_variables(model, _read(path), target_space or 0)
-            saved.append(save_weights(model, folder.path, step_of(path)))
-    return Imported(saved, model.count_params(), target_space, notes)
+        with saving_folder(folder.path) as saving:  # the run changes when all checkpoints are read and checked
+            for path in progress(paths[::-1]):  # the newest first, which has been read
+                if path != paths[-1]:
+                    variables = _read(path)
+                load_variables(model, variables, target_space or 0)
+                _check_checkpoint(folder, model, step_of(path))
+                saved.append(save_weights(model, folder.path, step_of(path), saving))
+            folder.create(hparams, manifest, given.vocabularies)
+            if command:
+                folder.write_flags(command)
+    return Imported(saved[::-1], model.count_params(), target_space, notes)
 
 
 def _checkpoints(given: Path) -> list[str]:
@@ -217,13 +223,13 @@ def _target_space(
 def _manifest(
     problem: str, entries: Sequence[VocabularyEntry], trained_in: Path, target_space: int | None
 ) -> RunManifest:
-    parsing = problem == "wsj_parsing"  # tensor2tensor's only problem whose targets are trees
+    task, options = TASKS.get(problem, (TranslationTask.name, {}))
     return RunManifest(
         format=FORMAT,
         problem=problem,
-        task="parsing" if parsing else "translation",
+        task=task,
         t2tlite=t2tlite.__version__,
-        options={"linearisation": T2T.name} if parsing else {},
+        options=options,
         decode_defaults=DECODE_DEFAULTS,
         vocabulary=entries[0],
         target_vocabulary=entries[1] if len(entries) == 2 else None,

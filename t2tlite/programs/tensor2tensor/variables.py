@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
+import keras
 import numpy as np
 
 from t2tlite.config import HParams
+from t2tlite.layers.embedding import Embedding
+from t2tlite.layers.sublayer import Residual
+from t2tlite.models.transformer import Transformer
+from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 
 SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
@@ -26,10 +30,10 @@ BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-Place = tuple[Any, list[str]]  # our variable, and the names of tensor2tensor's variable or its shards
+Place = tuple[keras.Variable, list[str]]  # our variable, and the names of tensor2tensor's variable or its shards
 
 
-def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
+def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
     """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
     `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding with which the
@@ -92,7 +96,7 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
     return [f"{which} must have the shape {list(wanted)}. Received: {', '.join(str(list(s)) for s in shapes)}."]
 
 
-def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
+def _places(model: Transformer, names: Collection[str]) -> Iterator[Place]:
     """Yields each of our variables once, with the names of the corresponding tensor2tensor variables."""
     embeddings = [model.source_embedding, model.target_embedding, model.softmax_embedding]
     for i, kind in enumerate(("input_emb", "target_emb", "softmax")):
@@ -107,7 +111,7 @@ def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
             yield from _norm(getattr(model, f"{stack}_norm"), f"{SCOPE}body/{stack}/layer_prepostprocess")
 
 
-def _layer(layer: Any, prefix: str) -> Iterator[Place]:
+def _layer(layer: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[Place]:
     for ours, theirs in (("self_attention", "self_attention"), ("cross_attention", "encdec_attention")):
         if not hasattr(layer, ours):  # an encoder layer has no cross-attention
             continue
@@ -121,16 +125,16 @@ def _layer(layer: Any, prefix: str) -> Iterator[Place]:
     yield from _residual(layer.feed_forward_residual, f"{prefix}/ffn")
 
 
-def _residual(residual: Any, prefix: str) -> Iterator[Place]:
+def _residual(residual: Residual, prefix: str) -> Iterator[Place]:
     return _norm(residual.norm, f"{prefix}/{'layer_prepostprocess' if residual.pre_norm else 'layer_postprocess'}")
 
 
-def _norm(norm: Any, prefix: str) -> Iterator[Place]:
+def _norm(norm: keras.layers.LayerNormalization, prefix: str) -> Iterator[Place]:
     yield norm.gamma, [f"{prefix}/layer_norm/layer_norm_scale"]
     yield norm.beta, [f"{prefix}/layer_norm/layer_norm_bias"]
 
 
-def _shards(embedding: Any, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
+def _shards(embedding: Embedding, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
     """The names of an embedding's shards; if there are none, the name of the first.
 
     A model that shares embeddings has `shared`, one per vocabulary; otherwise it has `input_emb`, `target_emb` and
