@@ -45,29 +45,25 @@ class Args(SimpleNamespace):
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
     """The flags of a command in order, with an entry for each problem option if `names` has PROBLEM_OPTIONS."""
+    own = own_flags(names)
     flags: dict[str, Flag] = {}
-    for entry in names:
-        if not isinstance(entry, str):
-            flags |= field_flags(entry)
-            continue
-        for name in entry.split():
-            if name == PROBLEM_OPTIONS:
-                flags |= _options(names)
-            else:
-                flags["output_dir" if name == RUNS else name] = DEFINITIONS[name]
+    for name, flag in own.items():
+        if name == PROBLEM_OPTIONS:
+            flags |= {option: flag for option, flag in problem_flags().items() if option not in own}
+        else:
+            flags[name] = flag
     return flags
 
 
-def includes(names: Sequence[Names], name: str) -> bool:
-    """Whether a command takes the flag of that name, or PROBLEM_OPTIONS."""
-    return any(name in (entry.split() if isinstance(entry, str) else field_flags(entry)) for entry in names)
-
-
-def _options(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command that are options of problems alone."""
-    if not includes(names, PROBLEM_OPTIONS):
-        return {}
-    return {option: flag for option, flag in problem_flags().items() if not includes(names, option)}
+def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
+    """The flags of a command without problem options, for which there is one entry, PROBLEM_OPTIONS."""
+    flags: dict[str, Flag] = {}
+    for entry in names:
+        if isinstance(entry, str):
+            flags |= {"output_dir" if name == RUNS else name: DEFINITIONS[name] for name in entry.split()}
+        else:
+            flags |= field_flags(entry)
+    return flags
 
 
 def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
@@ -86,9 +82,10 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
     args = {name: getattr(values, name) for name in known}
     args |= {name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS}
-    options = {name: args.pop(name) for name in _options(names)}
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
-    return Args(**args, options=given)
+    own = own_flags(names)
+    options = {name: value for name, value in args.items() if name not in own and value is not None}
+    args = {name: value for name, value in args.items() if name in own}
+    return Args(**args, options={name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})
 
 
 def help_text(doc: str | None, names: Sequence[Names]) -> str:

@@ -180,6 +180,7 @@ DEFINITIONS: dict[str, Flag] = {
     "picture": Flag("File of the picture, ending in .png or .svg."),
     "html": Flag("File of the page."),
     # serving
+    PROBLEM_OPTIONS: Flag("The options of all problems."),
     RUNS: Flag("Folder of a run to serve; can be given several times.", tuple),
     "languages": Flag(
         "Language pair of each run, in the order of --output_dir, comma-separated: en-de,de-en. By default what the "

@@ -27,7 +27,7 @@ from absl import flags as absl_flags
 
 import t2tlite
 from t2tlite import registry
-from t2tlite.bin.command_line import Args, Names, definitions, help_text, includes, parse, read, unknown_flag
+from t2tlite.bin.command_line import Args, Names, definitions, help_text, own_flags, parse, read, unknown_flag
 from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
@@ -106,7 +106,7 @@ class Command(NamedTuple):
 
     def takes(self, name: str) -> bool:
         """Whether the flag is one of the command's."""
-        return includes(self.names, name)
+        return name in own_flags(self.names)
 
 
 def command(doc: str | None, *names: Names) -> Callable[[Callable[[Args], None]], Command]:
@@ -214,15 +214,15 @@ def filled(cls: type[C], args: Args, **others: Any) -> C:
 
 def words(args: Args, defaults: bool = False) -> list[str]:
     """The flags that were given, as --name=value; with `defaults`, all flags that have a value."""
-    found = []
+    words = []
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
             continue
         shown = ",".join(value) if isinstance(value, list | tuple) else value
         default = DEFINITIONS[name].default if name in DEFINITIONS else None
         if shown != "" and (defaults or shown != default):
-            found.append(f"--{name}={shown}")
-    return found
+            words.append(f"--{name}={shown}")
+    return words
 
 
 def recorded(program: str, args: Args) -> list[str]:

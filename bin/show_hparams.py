@@ -18,8 +18,7 @@ def show_hparams(name: str, changes: str) -> str:
 
     Raises ValueError for an unknown set or field.
     """
-    base, found = HParams(), registry.hparams(name)
-    shown = found.override(changes)
+    base, shown = HParams(), registry.hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
     lines = [f"{name}{changed}", ""]
     lines += textwrap.wrap(" ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH)

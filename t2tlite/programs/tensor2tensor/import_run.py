@@ -115,7 +115,8 @@ def import_run(
     _check_folder(folder, hparams, manifest)
 
     stored = sum(variables[name].size for name in model_variables(variables))
-    if (described := count_parameters(hparams, sizes)) > 4 * stored:  # it may not fit in memory
+    described = count_parameters(hparams, sizes)
+    if described > 4 * stored:  # it may not fit in memory
         raise ValueError(
             f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
             f"of {described:,}. Give the hparams.json that it was trained with."
@@ -178,8 +179,8 @@ def _trainer_flags(*folders: Path) -> dict[str, str]:
     """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
     path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
-    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
-    return {match[1]: match[2] for match in found if match}
+    matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
+    return {match[1]: match[2] for match in matches if match}
 
 
 def _beside(name: str, *folders: Path) -> Path | None:

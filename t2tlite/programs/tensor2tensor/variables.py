@@ -80,8 +80,8 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
 
 def embedding_sizes(names: Collection[str]) -> list[int]:
     """The vocabulary sizes of a checkpoint's embeddings, ascending."""
-    found = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
-    return sorted({int(match[1]) for match in found if match})
+    matches = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
+    return sorted({int(match[1]) for match in matches if match})
 
 
 def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]) -> list[str]:
@@ -142,8 +142,8 @@ def _shards(embedding: Embedding, kind: str, hparams: HParams, names: Collection
     between target and softmax even if the source has another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
-    own, shared = f"{modality}/{kind}/weights_0" in names, f"{modality}/shared/weights_0" in names
-    if hparams.shared_embedding_and_softmax_weights or (shared and not own):
+    has_kind, has_shared = (f"{modality}/{name}/weights_0" in names for name in (kind, "shared"))
+    if hparams.shared_embedding_and_softmax_weights or (has_shared and not has_kind):
         kind = "shared"
     count = sum(re.fullmatch(rf"{modality}/{kind}/weights_\d+", name) is not None for name in names)
     return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]
