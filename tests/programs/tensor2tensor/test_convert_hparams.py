@@ -9,7 +9,10 @@ import re
 import numpy as np
 import pytest
 
-from t2tlite.config import T2T_SCHEDULE
+import t2tlite.hparams  # noqa: F401  (registers the sets)
+from t2tlite import registry
+from t2tlite.checked_fields import facts_of
+from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.programs.tensor2tensor.hparams import (
     MODEL,
     NOTED,
@@ -19,6 +22,8 @@ from t2tlite.programs.tensor2tensor.hparams import (
     read_hparams,
 )
 from t2tlite.training.train_step import make_optimizer
+
+FIELDS = dataclasses.fields(HParams)
 
 # Read by other models, other settings of the required values, or no code at all; or of no effect once trained.
 NO_EFFECT = """
@@ -51,14 +56,8 @@ OTHERS = {"input_modalities", "target_modality", "symbol_modality_skip_top", "tr
 
 SMALLEST = {"hidden_size": 512, "filter_size": 2048, "num_heads": 8, "num_hidden_layers": 6}
 
-SAME = (
-    "hidden_size", "filter_size", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "num_heads",
-    "attention_key_channels", "attention_value_channels", "layer_preprocess_sequence", "layer_postprocess_sequence",
-    "norm_epsilon", "shared_embedding_and_softmax_weights", "use_target_space_embedding",
-    "layer_prepostprocess_dropout", "attention_dropout", "relu_dropout", "label_smoothing",
-    "batch_size", "max_length", "min_length_bucket", "length_bucket_step",
-    "learning_rate_warmup_steps", "optimizer_adam_beta1", "optimizer_adam_beta2", "optimizer_adam_epsilon",
-)  # fmt: skip
+OTHER_NAMES = ("pos", "learning_rate_schedule", "learning_rate_constant", "train_steps")  # or other values
+SAME = [field.name for field in FIELDS if facts_of(field).t2t and field.name not in OTHER_NAMES]
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +79,23 @@ def test_every_hparam_is_of_one_kind(sets):
     assert len(kinds) == len(set(kinds))
     assert set(kinds) - OTHERS == {name for theirs in sets.values() for name in theirs}
     assert len(set(kinds) - OTHERS) == 153
+
+
+def test_fields_say_whether_tensor2tensor_has_them(sets):
+    for field in FIELDS:
+        in_its_files = field.name in sets["transformer_base"] or field.name == "train_steps"  # a flag of its trainer
+        assert in_its_files is facts_of(field).t2t, field.name
+    assert len(SAME) == 25
+
+
+@pytest.mark.parametrize("size", ["base", "big"])
+def test_our_sets_are_tensor2tensors(sets, size):
+    """But for the number of steps, which is the paper's."""
+    ours, papers = registry.hparams(f"transformer_{size}_t2t"), registry.hparams(f"transformer_{size}")
+    theirs, notes = convert_hparams(sets[f"transformer_{size}"])
+    assert dataclasses.replace(ours, train_steps=theirs.train_steps) == theirs
+    assert notes == []  # what its training does and ours cannot
+    assert ours.train_steps == papers.train_steps
 
 
 def test_what_has_no_effect_may_have_any_value(sets):
@@ -301,6 +317,7 @@ def test_no_file(tmp_path):
         (b'{"hidden_size": 512,\n"num_heads"', "Expecting ':' delimiter: line 2 column 12"),
         (b"", "Expecting value: line 1 column 1"),
         (b"[1, 2]", "a list."),
+        (b"[" * 5000, "maximum recursion depth exceeded"),
         (b'{"optimizer": "\xff"}', "'utf-8' codec can't decode byte 0xff"),
     ],
 )
