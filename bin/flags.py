@@ -1,13 +1,12 @@
-"""The frame in which every command runs, reports mistakes and returns its exit status; and what flag values stand for.
+"""The frame in which every command runs and reports mistakes; and what flag values stand for.
 
-A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts, `bin/command_line.py`
-parses them. Instead of names it can give a class of `CheckedFields`, each of whose fields is a flag; `filled` makes an
-object of that class.
+A command names its flags, which `bin/definitions.py` defines and `bin/command_line.py` parses. A class of
+`CheckedFields` among the names stands for a flag for each field; `filled` makes an object of that class.
 
     @flags.command(__doc__, "problem data_dir tmp_dir problem_options", LoopConfig, "verbosity")
     def main(args: flags.Args) -> None: ...
 
-Each call of `main` has flag values of its own, so that several commands can run in one process (the tests do).
+Each call of `main` has flag values of its own, so that several commands can run in one process.
 """
 
 from __future__ import annotations
@@ -92,7 +91,8 @@ class Command(NamedTuple):
                 raise
             return _fail(program, str(error))
         except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
-            return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
+            number = getattr(error, "signal_number", signal.SIGINT)
+            return _fail(program, str(error) or "Interrupted.", 128 + number)
         return 0
 
     def _prepare(self, args: Args) -> None:
@@ -101,7 +101,8 @@ class Command(NamedTuple):
             set_verbosity(args.verbosity)
         if self.takes("t2t_usr_dir"):
             import_user_package(args.t2t_usr_dir)
-        if self.takes("verbosity") and getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner
+        other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
+        if self.takes("verbosity") and not other_engine:
             import_tensorflow(args.verbosity)
 
     def takes(self, name: str) -> bool:
@@ -126,7 +127,7 @@ def require(args: Args, *names: str, example: str = "") -> None:
 
 
 def run_folder(args: Args) -> RunFolder:
-    """The run that --output_dir names, or --problem and --hparams_set; raises CommandError if neither is given."""
+    """The run that --output_dir names, or --problem and --hparams_set; CommandError without either."""
     from t2tlite.run_folder import RunFolder
 
     if args.output_dir is None and args.problem and args.hparams_set:
@@ -156,7 +157,7 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
 
 
 def pipeline(args: Args) -> Pipeline | None:
-    """The pipeline of --beam_runner and --beam_options, or None; raises CommandError for options without a runner."""
+    """The pipeline of --beam_runner, or None; CommandError for --beam_options without a runner."""
     if args.beam_options and not args.beam_runner:
         raise CommandError(f"--beam_options go with --beam_runner. Received: {args.beam_options} alone.")
     return Pipeline(args.beam_runner, args.beam_options) if args.beam_runner else None
@@ -197,7 +198,8 @@ def open_data(args: Args) -> Dataset:
 
 def datagen_command(args: Args) -> str:
     """The command that makes the problem's data; FOLDER and FILE stand for what only the user knows."""
-    values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir") if getattr(args, name) is not None}
+    values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir")}
+    values = {name: value for name, value in values.items() if value is not None}
     cls = registry.problem_classes().get((args.problem or "").removesuffix("_rev"))
     for name in getattr(cls, "needed_flags", ()):
         values.setdefault(name, "FOLDER" if name.endswith("_dir") else "FILE")
@@ -206,7 +208,7 @@ def datagen_command(args: Args) -> str:
 
 
 def filled(cls: type[C], args: Args, **others: Any) -> C:
-    """An object of a class whose fields are flags of the command; `others` are values of flags that were not given."""
+    """An object whose fields are flags of the command; `others` are values for those not given."""
     given = {field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)}
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if v is not None}
     return cls(**(others | values))
@@ -231,7 +233,7 @@ def recorded(program: str, args: Args) -> list[str]:
 
 
 def set_verbosity(verbosity: str) -> None:
-    """Hides TensorFlow's start-up messages, unless the verbosity is info or debug. Call before it is imported."""
+    """Hides TensorFlow's start-up messages unless it is info or debug. Call before TensorFlow is imported."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")

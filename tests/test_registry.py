@@ -85,10 +85,7 @@ def test_reversed_and_options(filled):
         ("copy_task_re", r"There is no problem 'copy_task_re'\. Did you mean .*'copy_task_rev'"),
         ("copy_task_rev_rev", r"There is no problem 'copy_task_rev_rev'\."),
         ("_rev", r"There is no problem '_rev'\."),
-        (
-            "zzz",
-            r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. If it is defined in your own package, add --t2t_usr_dir=F",
-        ),
+        ("zzz", r"There is no problem 'zzz'\. Known: copy_task, copy_task_rev\. If it is defined in your own package"),
         ("", r"There is no problem ''\. Known: "),
     ],
 )

@@ -95,7 +95,7 @@ NOTED: dict[str, tuple[object, str]] = {
 
 
 def read_hparams(path: Path) -> dict[str, Value]:
-    """The content of an hparams.json of tensor2tensor. Raises FileNotFoundError, or ValueError for another content."""
+    """The content of an hparams.json of tensor2tensor; FileNotFoundError or ValueError if it is not one."""
     if not path.is_file():
         raise FileNotFoundError(
             f"The hparams.json that tensor2tensor's trainer writes into --output_dir is required. Received: {path}, "
@@ -143,7 +143,7 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
 
 
 def _read(theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
-    """The values of the hparams in `defaults`; a value of another type than its default is added to `reasons`."""
+    """The values of the hparams in `defaults`; those of another type than the default are added to `reasons`."""
     values = dict(defaults)
     for name, default in defaults.items():
         kind, value = type(default), theirs.get(name, default)
@@ -166,7 +166,7 @@ def _range_missed(name: str, value: float | str) -> str:
 
 
 def _model(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
-    """The fields of HParams of the model; the reasons why t2tlite does not support it are added to `reasons`."""
+    """The fields of HParams of the model; why t2tlite does not support it is added to `reasons`."""
     values = _read(theirs, MODEL, reasons)
     both_counts = values["num_encoder_layers"] and values["num_decoder_layers"]
     for name in REQUIRED:
@@ -193,8 +193,9 @@ def _model(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
 
 
 def _training(theirs: dict[str, Value], model: Mapping[str, Value], notes: list[str]) -> dict[str, Value]:
-    """The fields of HParams of the training, from the values of TRAINING; differences are added to `notes`."""
-    values = {name: value for name, value in theirs.items() if name in FACTS} | _learning_rate(theirs, model, notes)
+    """The fields of HParams of the training, from those of TRAINING; differences are added to `notes`."""
+    values = {name: value for name, value in theirs.items() if name in FACTS}
+    values |= _learning_rate(theirs, model, notes)
     steps = theirs["optimizer_multistep_accumulate_steps"]
     if steps > 1 and _plain(theirs["optimizer"]) == "multistepadam":
         values["accumulate_steps"] = steps

@@ -1,4 +1,4 @@
-"""Imports tensor2tensor checkpoints into a run directory, which changes when all of them are read and checked."""
+"""Imports tensor2tensor checkpoints into a run folder, which changes when all are read and checked."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
 # Problem -> task and options, unless it is translation. tensor2tensor's only problem whose targets are trees:
 TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
-NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
-VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
+NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which manifests of one model may differ
+VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Imported:
 
     checkpoints: list[str]  # in the run directory
     parameters: int
-    target_space: int | None  # the imported row of the target space embedding, or None if there is no such embedding
+    target_space: int | None  # the imported row of the target space embedding, if there is one
     notes: list[str]  # for the user, one line each
 
 
@@ -75,7 +75,7 @@ def import_run(
     command: Sequence[str] = (),
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Imported:
-    """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
+    """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
     `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
     a tqdm bar.
@@ -98,7 +98,8 @@ def import_run(
             f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
             "--t2t_hparams: t2t-trainer wrote it into its --output_dir."
         )
-    flags = _trainer_flags(trained_in, hparams_file.parent) | ({"problem": given.problem} if given.problem else {})
+    flags = _trainer_flags(trained_in, hparams_file.parent)
+    problem = given.problem or flags.get("problem", "imported")
     if flags.get("model", "transformer") != "transformer":
         raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
     variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
@@ -111,7 +112,7 @@ def import_run(
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
         notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
     target_space = _target_space(hparams, variables, given.target_space, notes)
-    manifest = _manifest(flags.get("problem", "imported"), entries, trained_in, target_space)
+    manifest = _manifest(problem, entries, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
 
     stored = sum(variables[name].size for name in model_variables(variables))
@@ -125,7 +126,7 @@ def import_run(
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)
-        with saving_folder(folder.path) as saving:  # the run changes when all checkpoints are read and checked
+        with saving_folder(folder.path) as saving:  # the run changes when all are read and checked
             for path in progress(paths[::-1]):  # the newest first, which has been read
                 if path != paths[-1]:
                     variables = _read(path)
@@ -160,7 +161,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
         with readable_path(path) as readable:
             reader = tf.train.load_checkpoint(readable)
             names = reader.get_variable_to_shape_map()
-            wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
+            wanted = model_variables(names) + [name for name in names if name.endswith(TARGET_SPACES_MOMENTS)]
             if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
                 scopes = sorted({name.split("/")[0] for name in wanted})
                 raise ValueError(
@@ -176,7 +177,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 
 def _trainer_flags(*folders: Path) -> dict[str, str]:
-    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
+    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it, if it did."""
     path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
     matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
@@ -202,7 +203,7 @@ def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings:
 def _target_space(
     hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None, notes: list[str]
 ) -> int | None:
-    """The row of the target space embedding, or None if the model has no such embedding; may add to `notes`."""
+    """The row of the target space embedding, or None if the model has none; may add to `notes`."""
     if not hparams.use_target_space_embedding:
         if wanted is not None:
             raise ValueError(
@@ -243,7 +244,7 @@ def _manifest(
 
 
 def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
-    """Raises ValueError unless the folder has no run, or the same imported model, to which checkpoints are added."""
+    """Raises ValueError unless the folder has no run, or the same imported model, to be added to."""
     folder.check_path()
     if not folder.has_manifest():
         if not folder.exists() and not folder.checkpoints():

@@ -25,12 +25,12 @@ SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
 TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"  # the end of the name of their second moments in Adam
 
-# Optimizer state and statistics of training, which are not part of the model. The last line is of mixed precision.
+# Optimizer state and statistics of training, not of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-Place = tuple[keras.Variable, list[str]]  # our variable, and the names of tensor2tensor's variable or its shards
+Place = tuple[keras.Variable, list[str]]  # our variable, and tensor2tensor's: its name, or its shards'
 
 
 def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
@@ -62,12 +62,12 @@ def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], targ
 
 
 def model_variables(names: Collection[str]) -> list[str]:
-    """The names of the model's own variables, sorted; the optimizer state is below them, as in .../kernel/Adam_1."""
+    """The names of the model's variables, sorted; optimizer state is below them, as in .../kernel/Adam_1."""
     return sorted(name for name in names if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names)
 
 
 def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
-    """The row of the target space embedding that was trained, from the optimizer state; None if it cannot be known.
+    """The row of the target space embedding that was trained, by the optimizer state; None if unknown.
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
@@ -126,7 +126,8 @@ def _layer(layer: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[Place]:
 
 
 def _residual(residual: Residual, prefix: str) -> Iterator[Place]:
-    return _norm(residual.norm, f"{prefix}/{'layer_prepostprocess' if residual.pre_norm else 'layer_postprocess'}")
+    kind = "layer_prepostprocess" if residual.pre_norm else "layer_postprocess"
+    return _norm(residual.norm, f"{prefix}/{kind}")
 
 
 def _norm(norm: keras.layers.LayerNormalization, prefix: str) -> Iterator[Place]:
