@@ -7,13 +7,11 @@ one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, TypeVar
+from typing import Any
 
-from t2tlite.checked_fields import CheckedFields, checked_field, facts_of
+from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
 T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the name of tensor2tensor's schedule
-
-T = TypeVar("T")
 
 
 def model_field(default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()) -> T:
