@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2tlite.decoding.beam_search import beam_search
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 VOCAB, LENGTH, EOS = 5, 4, 1
 BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position

@@ -18,7 +18,7 @@ from t2tlite.decoding.beam_search import NEVER, beam_search, top_tokens
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.models.transformer import Transformer, build_transformer
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from table_model import BEAM, EOS, VOCAB, TableModel, padded
 from t2tlite.decoding.beam_search import NEVER
 from t2tlite.decoding.constraints import FORBIDDEN, all_of, forced_prefix, min_length, no_repeat_ngram
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from table_model import EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
 from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
 from t2tlite.decoding.sampling import draw, sample
 
-# B batch, M samples of each sentence, L most positions, V vocabulary
+# B batch, M samples of each sentence, L maximum length, V vocabulary
 
 SAMPLES = 6
 OPTIONS = [

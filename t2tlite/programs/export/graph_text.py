@@ -3,7 +3,7 @@
 tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords.
 """
 
-# B batch, S source length, M hypotheses, L most positions
+# B batch, S source length, M hypotheses, L maximum length
 
 from __future__ import annotations
 
