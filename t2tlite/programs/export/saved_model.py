@@ -119,7 +119,7 @@ class Exported:
     def _text(self, output: Any) -> str:
         if self._target.tokenizer is not None:
             return output.decode("utf-8")
-        return self._model.target_encoder.decode(output).replace("\n", " ")
+        return self._model.target_encoder.text(output)
 
 
 def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[str]) -> list[str]:
