@@ -193,7 +193,7 @@ def test_logits_use_the_same_matrix_unscaled():
     np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4)
 
 
-def test_embedding_starts_with_deviation_of_one_over_root_of_width():
+def test_embedding_starts_with_the_papers_deviation():
     keras.utils.set_random_seed(1)
     table = np.asarray(Embedding(vocab_size=500, hidden_size=64).weight)
     assert table.std() == pytest.approx(1 / 8, rel=0.02)
