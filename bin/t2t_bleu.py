@@ -83,7 +83,7 @@ def _comparison(baseline: str, system: str, differences: list[Difference]) -> st
         )
         rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
     lines.append("In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.")
     return "\n".join([*lines, *(f"{score.metric}|{score.signature}" for score in differences)])
 

@@ -58,7 +58,7 @@ class BeamResult(NamedTuple):
 
     ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
     scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
-    log_probs: Tensor  # float32 [B, M]: log-probabilities (natural) of all tokens, EOS included; NEVER likewise
+    log_probs: Tensor  # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
 
 
 def is_filled(scores: Tensor) -> Tensor:
@@ -142,11 +142,9 @@ class _BeamSearch:
     def unfinished(self, state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
         max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
-        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # all further tokens certain, full length
-        if self.beam_size == 1:
-            is_final = is_filled(state.hypotheses.finished_scores[:, 0])
-        else:
-            is_final = state.hypotheses.finished_scores[:, self.n_best - 1] >= best_possible
+        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # if all further tokens are certain
+        scores = state.hypotheses.finished_scores
+        is_final = is_filled(scores[:, 0]) if self.beam_size == 1 else scores[:, self.n_best - 1] >= best_possible
         return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)
 
     def any_unfinished(self, state: BeamState) -> Tensor:
@@ -223,19 +221,20 @@ def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: Resi
         """`sentences`, int32 [N], are those in the batch; `results` [B, ...] those of all sentences."""
         state = _while(fits, search.advance, state)
         rows = sentences[:, None]
-        updated = [ops.scatter_update(old, rows, new) for old, new in zip(results, state.hypotheses, strict=True)]
+        pairs = zip(results, state.hypotheses, strict=True)
+        results = Hypotheses(*(ops.scatter_update(old, rows, new) for old, new in pairs))
         left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
         capacity = ops.shape(state.ancestors)[2]
         added = ops.where(state.step < capacity, 0, ops.minimum(capacity, search.length - capacity))
-        ancestors = ops.pad(ops.take(state.ancestors, left, axis=0), ((0, 0), (0, 0), (0, added), (0, 0)))
+        ancestors = ops.take(state.ancestors, left, axis=0)
         state = BeamState(
             step=state.step,
             max_lengths=ops.take(state.max_lengths, left, axis=0),
             hypotheses=Hypotheses(*(ops.take(x, left, axis=0) for x in state.hypotheses)),
-            ancestors=ancestors,
+            ancestors=ops.pad(ancestors, ((0, 0), (0, 0), (0, added), (0, 0))),
             cache=resize_cache(state.cache, left, capacity + added),
         )
-        return ops.take(sentences, left, axis=0), state, Hypotheses(*updated)
+        return ops.take(sentences, left, axis=0), state, results
 
     everyone = ops.arange(ops.shape(start.max_lengths)[0], dtype="int32")
     loop = everyone, start, start.hypotheses
@@ -245,7 +244,8 @@ def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: Resi
 def _result(hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:
     """The finished hypotheses of each sentence, or if there are none the alive ones; max_penalty is [B]."""
     has_finished = is_filled(hypotheses.finished_scores[:, :1])  # [B, 1]
-    alive_scores = hypotheses.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
+    penalty = max_penalty[:, None] if penalise_unfinished else 1.0
+    alive_scores = hypotheses.alive_log_probs / penalty  # [B, M]
     alive_scores = ops.where(is_filled(hypotheses.alive_log_probs), alive_scores, NEVER)
     scores = ops.where(has_finished, hypotheses.finished_scores, alive_scores)
     log_probs = ops.where(has_finished, hypotheses.finished_log_probs, hypotheses.alive_log_probs)

@@ -62,6 +62,9 @@ def sample(
         """bool [B, M]: samples that get another token."""
         return ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
 
+    def is_running(*fields: Tensor) -> Tensor:
+        return ops.any(active(SamplingState(*fields)))
+
     def advance(*fields: Tensor) -> SamplingState:
         state = SamplingState(*fields)
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
@@ -92,7 +95,7 @@ def sample(
         finished=ops.zeros((batch, slots), dtype="bool"),
         cache=cache,
     )
-    state = SamplingState(*ops.while_loop(lambda *fields: ops.any(active(SamplingState(*fields))), advance, start))
+    state = SamplingState(*ops.while_loop(is_running, advance, start))
     penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
@@ -120,5 +123,5 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
     weights = ops.softmax(logits, axis=-1)
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
-    above = ops.logical_and(sums > threshold, weights > 0)  # sums may not be monotonic where they are made in parallel
+    above = ops.logical_and(sums > threshold, weights > 0)  # parallel sums may not be monotonic
     return ops.cast(ops.argmax(ops.cast(above, "int32"), axis=-1), "int32")

@@ -52,7 +52,8 @@ def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
     """Where position `step`, counted from 0, goes: it replaces position step - C, if there was one."""
     heads, batch, capacity = ops.shape(cache)[:3]
     position = step % capacity
-    return CacheSlot(batch, capacity, position, ops.arange(heads * batch, dtype="int32") * capacity + position)
+    rows = ops.arange(heads * batch, dtype="int32") * capacity + position
+    return CacheSlot(batch, capacity, position, rows)
 
 
 def write(cache: Tensor, slot: CacheSlot, new: Tensor) -> Tensor:

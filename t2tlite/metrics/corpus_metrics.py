@@ -18,7 +18,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 METRICS = ("bleu", "chrf", "ter")
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # sacrebleu's that need no download or package
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it

@@ -60,7 +60,7 @@ class Transformer(keras.Model):
         self.target_positions = Positions(*positions, name="target_positions", dtype=dtype)
         self.target_space = None
         if hparams.use_target_space_embedding:
-            self.target_space = self.add_weight(name="target_space", shape=(hparams.hidden_size,), initializer="zeros")
+            self.target_space = self.add_weight(name="target_space", shape=(size,), initializer="zeros")
         rate = hparams.layer_prepostprocess_dropout
         self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
         encoder_names = [f"encoder_{i}" for i in range(hparams.encoder_layers)]
@@ -120,7 +120,7 @@ class Transformer(keras.Model):
         x = self.target_embedding(targets)  # [B, T, D]
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # shifted right: position t sees the tokens before t
         x = self.embedding_dropout(self.target_positions(x), seed=fold(seed, DECODER_SEED))
-        if self.hparams.self_attention_radius:  # its layers mask what comes later: [T, T] would cost more than they do
+        if self.hparams.self_attention_radius:  # its layers mask what comes later, at less cost than [T, T]
             bias = ops.zeros(ops.shape(targets))[:, None, None, :]
         else:
             bias = causal_mask(ops.shape(x)[1])
@@ -175,7 +175,7 @@ class Transformer(keras.Model):
         if self.hparams.self_attention_radius:
             ancestors = ops.take(ancestors, _cached_positions(step, cache, ops.shape(ancestors)[2]), axis=2)
         bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], beam, -1)) * MASKED  # [B, M, C * M]
-        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # each hypothesis has one position: [B * M, 1, D]
+        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # [B * M, 1, D]
         x = ops.reshape(self.target_positions(x, start=step), (-1, self.hparams.hidden_size))
         caches, slot = [], cache_slot(cache.layers[0].keys, step)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):

@@ -160,8 +160,9 @@ class DecoderLayer(TransformerLayer):
         y, cache = self._self_attention_step(y, cache, slot, bias)
         x = self.self_attention_residual.leave(x, y)
         y = self.cross_attention_residual.enter(x)
-        queries = self.cross_attention.project_hypotheses(y, beam_size, cache.query_kernel)  # [H, B, M, K]
-        y = self.cross_attention.attend_hypotheses(queries, cache.memory_keys, cache.memory_values, memory_bias)
+        layer = self.cross_attention
+        queries = layer.project_hypotheses(y, beam_size, cache.query_kernel)  # [H, B, M, K]
+        y = layer.attend_hypotheses(queries, cache.memory_keys, cache.memory_values, memory_bias)
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
         return self.feed_forward_residual.leave(x, self.feed_forward(y)), cache

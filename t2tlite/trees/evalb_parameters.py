@@ -31,7 +31,7 @@ class EvalbParameters:
     labelled: bool = True  # False: only spans must agree
     cutoff_length: int = 40  # words of the longest sentence in the second summary
     delete_labels: frozenset[str] = frozenset()  # tags whose words, and labels whose brackets, are removed
-    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in a sentence's length
+    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in lengths
     equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
     equal_words: frozenset[tuple[str, str]] = frozenset()
     quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse on quotation marks

@@ -25,7 +25,7 @@ PUNCTUATION_WORDS = {
     **dict.fromkeys(["``", "\u201c"], "``"),
     **dict.fromkeys(["''", '"', "\u201d"], "''"),
 }
-SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such words, such as NNS for the " of 5 inches
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such words: NNS for the " of 5 "
 
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
@@ -42,7 +42,7 @@ class Restored:
     """A tree made from a decoded sequence."""
 
     tree: Tree  # over exactly the sentence's words, under TOP
-    repairs: Counter[str]  # how often each rule of `restore` was applied; empty if the sequence was such a tree
+    repairs: Counter[str]  # how often each rule of `restore` was applied
 
     @property
     def misaligned(self) -> int:
@@ -194,9 +194,7 @@ def _leaves(
         repairs["missing_tag"] += label == NO_TAG
         repairs["changed_tag"] += label not in (NO_TAG, tag)
         leaves[indices[nearest]].append(Tree(tag, (word,)))
-    repairs["surplus_tag"] = sum(
-        tag != NO_TAG and index not in leaves for tag, index in zip(tags, indices, strict=True)
-    )
+    repairs["surplus_tag"] = sum(balanced[i][1] != NO_TAG and i not in leaves for i in indices)
     return leaves
 
 
@@ -206,7 +204,8 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
     Takes time and memory in proportion to tags times words, unless each tag fits its word.
     """
     # 1. What each step costs.
-    pairs = {(tag, word): 1 if tag == NO_TAG else 2 * (not fits(tag, word)) for tag in set(tags) for word in set(words)}
+    cells = itertools.product(set(tags), set(words))
+    pairs = {(tag, word): 1 if tag == NO_TAG else 2 * (not fits(tag, word)) for tag, word in cells}
     if len(tags) == len(words) and not any(pairs[pair] for pair in zip(tags, words, strict=True)):
         return list(range(len(words)))
     drops = _omissions([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
@@ -249,6 +248,5 @@ def _omissions(marks: list[bool]) -> list[Cost]:
     def steps_from_left(marks: list[bool]) -> list[int]:
         return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
 
-    return [
-        (2, -min(steps)) for steps in zip(steps_from_left(marks), reversed(steps_from_left(marks[::-1])), strict=True)
-    ]
+    from_right = steps_from_left(marks[::-1])[::-1]
+    return [(2, -min(steps)) for steps in zip(steps_from_left(marks), from_right, strict=True)]

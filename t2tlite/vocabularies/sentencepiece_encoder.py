@@ -133,14 +133,14 @@ def train_sentencepiece(
                 sentence_iterator=_parts(sentences),
                 model_writer=file,
                 model_type="bpe",
-                vocab_size=max(vocab_size, SPECIAL_IDS),  # too few for any text, and an error that names the bound
+                vocab_size=max(vocab_size, SPECIAL_IDS),  # fewer would hide the bound that the error names
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 byte_fallback=True,
                 user_defined_symbols=[SPACE + symbol for symbol in symbols],
-                split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
+                split_digits=True,  # so that any number is copied digit by digit
                 character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
