@@ -69,27 +69,22 @@ def main(args: flags.Args) -> None:
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
     """A table with a line for each metric, and notes on it."""
     names = [Path(path).name for path in (baseline, system)]
-    rows = [("metric", *(names if len(set(names)) == 2 else (baseline, system)), "difference", "p", "")]
-    for one in differences:
-        rows.append(
-            (
-                one.metric,
-                _with_interval(one.baseline, one.baseline_interval),
-                _with_interval(one.system, one.system_interval),
-                f"{one.system - one.baseline:+.2f}",
-                f"{one.p:.4f}",
-                "significant" if one.is_significant else "not significant",
-            )
+    names = names if len(set(names)) == 2 else [baseline, system]
+    rows = [("metric", *names, "difference", "p", "")]
+    for score in differences:
+        row = (
+            score.metric,
+            _with_interval(score.baseline, score.baseline_interval),
+            _with_interval(score.system, score.system_interval),
+            f"{score.system - score.baseline:+.2f}",
+            f"{score.p:.4f}",
+            "significant" if score.is_significant else "not significant",
         )
+        rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "\n".join(
-        [
-            *table,
-            "In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.",
-            *(f"{one.metric}|{one.signature}" for one in differences),
-        ]
-    )
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines.append("In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.")
+    return "\n".join([*lines, *(f"{score.metric}|{score.signature}" for score in differences)])
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -7,7 +7,6 @@ one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
@@ -179,27 +178,6 @@ class HParams(CheckedFields):
     def value_channels(self) -> int:
         """h * d_v."""
         return self.attention_value_channels or self.hidden_size
-
-    @property
-    def attention_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each attention layer."""
-        return {
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "key_channels": self.key_channels,
-            "value_channels": self.value_channels,
-            "dropout": self.attention_dropout,
-        }
-
-    @property
-    def feed_forward_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each feed-forward layer."""
-        return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
-
-    @property
-    def residual_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each residual connection."""
-        return {"dropout": self.layer_prepostprocess_dropout, "pre_norm": self.pre_norm, "epsilon": self.norm_epsilon}
 
     @property
     def max_positions(self) -> int | None:
