@@ -84,6 +84,7 @@ def fake_dev_losses(monkeypatch: pytest.MonkeyPatch) -> list:
     from t2tlite.training.train_step import StepResult
 
     monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0))
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
     monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
     return outcomes
 
