@@ -50,10 +50,10 @@ def cpu_devices() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
-    """The run of tiny_run.py, trained when first asked for: some five seconds. Read only."""
-    from tiny_run import train_tiny_run
+    """The run of tiny_run.py, trained once in a session of tests: some five seconds. Read only."""
+    from tiny_run import shared_tiny_run
 
-    return train_tiny_run(tmp_path_factory)
+    return shared_tiny_run(tmp_path_factory)
 
 
 @pytest.fixture

@@ -111,7 +111,8 @@ class Stop:
     def agreed(self, requested: bool, sum_of_step: Any, at_once: bool = False) -> bool:
         """Whether to stop now.
 
-        `requested` is whether this worker was asked to, `sum_of_step` a result of the last step. With `at_once`, before an evaluation, waits for that result.
+        `requested` is whether this worker was asked to, `sum_of_step` a result of the last step. With `at_once`, before
+        an evaluation, waits for that result.
         """
         if self._alone:
             return requested
