@@ -101,7 +101,7 @@ def user_package(factory: pytest.TempPathFactory) -> Path:
 def shared_tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
     """The run, trained by the first process that asks for it: tests ask for the fixture `tiny_run`.
 
-    Each process has a copy of its own, which its tests decode into, with the copy's paths in place of the original's. If
+    Each process has a copy of its own, which its tests decode into, with the copy's paths instead of the original's. If
     training fails, it fails in each process.
     """
     trained, folder = session_folder(factory) / "trained_tiny_run", factory.mktemp("tiny_run") / "copy"
