@@ -21,12 +21,12 @@ refused with the hparams that differ. Checkpoints can be added to RUN later. doc
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from t2tlite.bin import flags
+from t2tlite.console import say
 
 
 @flags.command(__doc__, "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity")
@@ -42,7 +42,7 @@ def main(args: flags.Args) -> None:
     progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
     imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
-        print(f"Note: {note}", file=sys.stderr)
+        say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)
     space = "" if imported.target_space is None else f", target space {imported.target_space}"
     print(

@@ -29,12 +29,12 @@ Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It u
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import TYPE_CHECKING
 
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.console import say
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def main(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     hparams = _hparams(args, folder).override(args.hparams)
     if args.output_dir is None:
-        print(f"The run is in {folder}.", file=sys.stderr)
+        say(f"The run is in {folder}.")
     if args.global_batch_tokens is not None:
         hparams = dataclasses.replace(hparams, global_batch_tokens=args.global_batch_tokens)
     config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
@@ -76,7 +76,7 @@ def main(args: flags.Args) -> None:
         with workers.lost_worker_is_an_error(strategy):
             with workers.chief_first(strategy):  # the other workers find the data that it makes in a shared folder
                 dataset = flags.open_data(args)
-            evaluation = train.train_run(dataset, hparams, folder, config, strategy, options)
+            evaluation, _ = train.train_run(dataset, hparams, folder, config, strategy, options)
     except tf.errors.ResourceExhaustedError as error:
         raise flags.CommandError(
             f"There is not enough memory ({checkpoints.reason_of(error)}). Lower batch_size and raise accumulate_steps "
@@ -99,10 +99,9 @@ def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
     from t2tlite.programs.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)
-    print(
+    say(
         f"Without --hparams_set: the hparams of {args.warm_start_from}, with learning_rate_constant="
-        f"{hparams.learning_rate_constant:g}, so that the rate rises to its value when that run stopped.",
-        file=sys.stderr,
+        f"{hparams.learning_rate_constant:g}, so that the rate rises to its value when that run stopped."
     )
     return hparams
 
