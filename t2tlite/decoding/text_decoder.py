@@ -25,8 +25,7 @@ from t2tlite.decoding.sentences import (
 )
 from t2tlite.decoding.token_decoder import Engine, TokenDecoder, TokenHypothesis
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.encoders import TextEncoder
 
@@ -262,4 +261,4 @@ class TextDecoder:
         return Hypothesis(self._text(found.ids), found.score, found.log_prob, tuple(found.ids))
 
     def _text(self, ids: list[int]) -> str:
-        return self.target_encoder.decode(ids).replace("\n", " ")
+        return self.target_encoder.text(ids)

@@ -54,8 +54,7 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
 
 
 def test_a_parse_has_its_log_prob(model):
-    from t2tlite.tasks.catalogue import open_task
-    from t2tlite.tasks.task import Hypothesis
+    from t2tlite.tasks.task import Hypothesis, open_task
 
     (parse,) = open_task("parsing", {}).choose("dogs", [Hypothesis("(S dogs )S", -0.5, -0.9, (7, 8, 9))], 1)
     assert (parse.score, parse.log_prob, parse.ids) == (-0.5, -0.9, (7, 8, 9))

@@ -109,7 +109,6 @@ def _record(name: str, split: str, job: DecodeJob, score: Score, progress: Progr
         checkpoint=job.model.checkpoint,
         sentences=progress.lines,
         scores=score.scores,
-        signature=score.signature,
         signatures=score.signatures,
         decode_hparams=dataclasses.asdict(job.options),
         seconds=round(progress.seconds, 2),
