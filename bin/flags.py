@@ -151,14 +151,14 @@ def pipeline(args: Args) -> Pipeline | None:
 def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
-    """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
-    from t2tlite.programs.runs.checkpoint_choice import remarks
-    from t2tlite.programs.runs.engines import load_with_engine
+    """Loads the model of a run, and prints notes on its checkpoint. Raises as t2tlite.load does."""
+    from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+    from t2tlite.programs.runs.load import load
 
     report = functools.partial(print, file=sys.stderr)
-    model = load_with_engine(folder.path, checkpoint_path, engine, quantization, report)
-    for remark in remarks(folder, model.checkpoint):
-        report(remark)
+    model = load(folder.path, checkpoint_path, engine, quantization, report=report)
+    for note in checkpoint_notes(folder, model.checkpoint):
+        report(note)
     return model
 
 

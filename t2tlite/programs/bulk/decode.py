@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding.rules import rules_of
 from t2tlite.programs.bulk.line_format import PLAIN, LineFormat
 from t2tlite.programs.runs.translator import NO_FILE, Done, Origin, Translator
 from t2tlite.tasks.task import Output
@@ -65,7 +66,7 @@ def windows(
     sentences: Iterable[T], options: DecodeHParams, origin: Origin, pace: Pace = FULL
 ) -> Iterator[tuple[list[T], Origin]]:
     """The windows in which `decode_lines` decodes sentences, each with its origin."""
-    if options.rules.batches_of_sentences or options.rules.shared_length_limit:
+    if rules_of(options).depends_on_batch:
         size = 1 if pace.alone else None
         pace = FULL  # what is decoded together must not depend on what has arrived
     else:
@@ -99,11 +100,6 @@ def summary(model: Translator, counts: Mapping[str, int], options: DecodeHParams
             None, [f"{sentences:,} sentences in {seconds:.1f} s, {rates}", model.task_under(options).summary(counts)]
         )
     )
-
-
-def spread(count: int, wanted: int) -> list[int]:
-    """`wanted` indices below `count`, evenly spaced; all if there are no more."""
-    return [i * count // wanted for i in range(wanted)] if count > wanted else list(range(count))
 
 
 def _windows(

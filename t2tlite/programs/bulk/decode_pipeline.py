@@ -23,7 +23,7 @@ from t2tlite.data.pipeline import Pipeline
 from t2tlite.files.records import read_record, write_record
 from t2tlite.programs.bulk.decode import WindowOutput, decode_lines, windows
 from t2tlite.programs.bulk.line_format import LineFormat
-from t2tlite.programs.runs.engines import load_with_engine
+from t2tlite.programs.runs.load import load
 from t2tlite.programs.runs.translator import Done, Origin, Translator
 
 AGAIN = "Run the same command again."
@@ -98,7 +98,7 @@ def _start_decoding(
     run: Path, checkpoint: Path, engine: str, quantization: str | None, options: DecodeHParams, form: LineFormat
 ) -> Callable[[tuple[Path, Path]], None]:
     """The work of a pipeline: to decode a window. Its task is the paths of output and input."""
-    model = load_with_engine(run, checkpoint, engine, quantization)
+    model = load(run, checkpoint, engine, quantization)
 
     def decode(paths: tuple[Path, Path]) -> None:
         window = read_record(paths[1], Window, AGAIN)

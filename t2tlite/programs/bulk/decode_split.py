@@ -13,10 +13,11 @@ from pathlib import Path
 from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import SPLITS
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import TENSORFLOW
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
 from t2tlite.files.text_files import write_lines
-from t2tlite.programs.bulk.decode import Pace, decode_lines, spread, summary
+from t2tlite.programs.bulk.decode import Pace, decode_lines, summary
 from t2tlite.programs.bulk.line_format import PLAIN, OutputRecords
 from t2tlite.programs.bulk.partial_output import IntermediateOutput
 from t2tlite.programs.bulk.window_loop import interrupt_at_sigterm, made_with, remaining, write_windows
@@ -93,7 +94,7 @@ def _examples(
     task: Task, sources: Sequence[str], n_best: Sequence[Sequence[Output]], gold: Sequence[str]
 ) -> Iterator[str]:
     """Sources with their best outputs and references, each as three lines."""
-    for i in spread(len(sources), EXAMPLES):
+    for i in evenly_spaced(len(sources), EXAMPLES):
         texts = sources[i], n_best[i][0].text, gold[i]
         yield "".join(f"{label:<11}  {text}\n" for label, text in zip(task.labels, texts, strict=True))
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.decoding.length_penalty import length_penalty
+from t2tlite.decoding.rules import rules_of
 from t2tlite.programs.runs.translator import NO_FILE, Origin, Translator
 from t2tlite.tasks.task import Output
 
@@ -81,11 +82,11 @@ class LineFormat:
     ) -> Iterator[str]:
         """What is written for scored pairs, log_prob and score of each; `scores` come from `Translator.score`.
 
-        Under DecodeRules.score_per_token these alone are written.
+        Under tensor2tensor's rules these alone are written.
         """
         encoded = model.target_encoder.encode_batch(targets)
         for source, target, ids, score in zip(sources, targets, encoded, scores, strict=True):
-            if options.rules.score_per_token:
+            if rules_of(options).scores_per_token:
                 values = {"negative_log_prob_per_token": score}
             else:
                 values = {"log_prob": score, "score": score / length_penalty(len(ids) + 1, options.alpha)}

@@ -10,6 +10,8 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import NEVER
+from t2tlite.decoding.engine import check_supported
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import (
@@ -28,9 +30,9 @@ from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
-KNOWN_OPTIONS = frozenset(
+SUPPORTED = frozenset(
     "beam_size alpha extra_length batch_size return_beams min_length no_repeat_ngram_size t2t_rules".split()
-)  # of DecodeHParams; sampling is not among them
+)  # sampling is not among them
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 
@@ -43,12 +45,7 @@ def check(model: TextDecoder, settings: Settings) -> None:
             f"--format=saved_model exports the tasks {known}. Received: a run of the task {model.task.name!r}. Use "
             "--format=keras."
         )
-    changes = settings.decoding.diff(DecodeHParams())
-    if unknown := sorted(changes.keys() - KNOWN_OPTIONS):
-        raise ValueError(
-            f"--format=saved_model decodes with {', '.join(sorted(KNOWN_OPTIONS))}. Received: {', '.join(unknown)}, "
-            "which its graph does not have. Leave them at their defaults."
-        )
+    check_supported("--format=saved_model", SUPPORTED, settings.decoding)
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
@@ -91,12 +88,12 @@ class Exported:
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence's whole beam, best first."""
         if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
-            task, strip = self._model.task_under(self._options), self._options.rules.strip_sentences
+            task, strip = self._model.task_under(self._options), rules_of(self._options).strips
             sentences = [task.source(sentence) for sentence in sentences]
             sentences = [sentence.strip() if strip else sentence for sentence in sentences]
         decode = getattr(self._loaded, TASKS[self._model.task.name].signature)
-        found = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
-        texts, scores = found[self._target.noun].numpy(), found["scores"].numpy()
+        outputs = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
+        texts, scores = outputs[self._target.noun].numpy(), outputs["scores"].numpy()
         return [
             [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if score > NEVER / 2]
             for n_best in zip(texts, scores, strict=True)
@@ -104,11 +101,11 @@ class Exported:
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The log-probability of each target."""
-        found = self._loaded.score(
+        outputs = self._loaded.score(
             self._input(self._source, self._model.source_encoder, sources),
             self._input(self._target, self._model.target_encoder, targets),
         )
-        return [float(value) for value in found["log_probs"].numpy()]
+        return [float(value) for value in outputs["log_probs"].numpy()]
 
     def _input(self, side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Any:
         if side.tokenizer is not None:

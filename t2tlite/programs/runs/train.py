@@ -17,12 +17,12 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
-from t2tlite.programs.bulk.decode import spread
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
@@ -118,8 +118,9 @@ def _prepare(
     job = TrainingJob(
         strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
     )
-    scorer = TextDecoder(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
-    sampler = TextDecoder(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    scorer = TextDecoder(TensorFlowEngine(model, hparams.jit_compile), dataset.encoders, dataset.manifest)
+    # compiling is too slow for six sentences
+    sampler = TextDecoder(TensorFlowEngine(model), dataset.encoders, dataset.manifest)
     return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
 
 
@@ -225,7 +226,7 @@ def _hooks(
     if with_score:
         scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
-    chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
+    chosen = [fitting[i] for i in evenly_spaced(len(fitting), SAMPLES)]
 
     def score() -> Score:
         """The chief decodes; all workers receive its score, so that all stop early or none does."""

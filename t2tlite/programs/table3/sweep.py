@@ -199,4 +199,4 @@ def _score_dev(run: RunFolder, dataset: Dataset) -> tuple[Score, int]:
     write_lines(
         run.decoded_text(run.decode_name("dev", translator.checkpoint)), [output.text for output in decoded.best]
     )
-    return decoded.score, translator.model.count_params()
+    return decoded.score, translator.engine.parameters

@@ -31,7 +31,7 @@ def source(tmp_path, monkeypatch):
 @pytest.fixture
 def decoded(tiny_run, load, tmp_path, source, monkeypatch):
     """decoded(name, options, workers): the output of decoding the file; the model is loaded once."""
-    monkeypatch.setattr(decode_pipeline, "load_with_engine", lambda run, *others: load(tiny_run.run, None))
+    monkeypatch.setattr(decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None))
 
     def run(name, changes="beam_size=2", pipeline=None, form=PLAIN):
         options = decode_options(RunFolder(tiny_run.run).manifest(), changes)
