@@ -6,6 +6,9 @@ import re
 
 import pytest
 
+from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.task import Hypothesis
+
 SENTENCES = [
     "red cat sees dog",
     "",
@@ -54,9 +57,6 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
 
 
 def test_a_parse_has_its_log_prob(model):
-    from t2tlite.tasks.catalogue import open_task
-    from t2tlite.tasks.task import Hypothesis
-
     (parse,) = open_task("parsing", {}).choose("dogs", [Hypothesis("(S dogs )S", -0.5, -0.9, (7, 8, 9))], 1)
     assert (parse.score, parse.log_prob, parse.ids) == (-0.5, -0.9, (7, 8, 9))
 
@@ -167,4 +167,10 @@ def test_prefixes_that_do_not_fit(model):
 
 def test_more_samples_than_the_beam_is_wide(model):
     (outputs,) = model.decode(["red cat sees dog"], model.options(return_beams=9, **RANDOM))
+    assert len(outputs) == 9
+
+
+def test_parser_draws_as_many_samples_as_it_returns(model):
+    task = open_task("parsing", {})
+    (outputs,) = model.decode(["red cat"], model.options(return_beams=9, extra_length=3, **RANDOM), task=task)
     assert len(outputs) == 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def check(model: TextDecoder, settings: Settings) -> None:
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Traces and saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
+    _check_path(str(folder))
     with quiet_stderr():  # SentencePiece prints messages
         graph = DecodingGraph(model, settings.decoding)
     target = folder / VERSION
@@ -64,6 +66,15 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
         (target / ASSETS).mkdir(exist_ok=True)
         copy_file(path, target / ASSETS / path.name)
     return _paragraphs(graph, settings.decoding, list(dict.fromkeys(path.name for path in outside)))
+
+
+def _check_path(path: str) -> None:
+    """Raises ValueError if TensorFlow, which looks for files by pattern, would not find those of the path itself."""
+    if "\\" in path or not fnmatch.fnmatchcase(path, path):
+        raise ValueError(
+            "The path of a SavedModel must have no brackets or backslashes: TensorFlow takes them for a pattern and "
+            f"does not find its files. Received: {path}. Name another --export_dir."
+        )
 
 
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
