@@ -11,6 +11,7 @@ import functools
 from typing import Any, NamedTuple
 
 from t2tlite import registry
+from t2tlite.checked_fields import CheckedFields, default_of, facts_of
 from t2tlite.config import DecodeHParams
 from t2tlite.training.loop_config import LoopConfig
 
@@ -18,7 +19,7 @@ DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
 TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
 RUNS = "runs"  # among the names of a command's flags: --output_dir, which can be given several times
-PROBLEM_OPTIONS = "problem options"  # among the names of a command's flags: the options of all problems
+PROBLEM_OPTIONS = "problem_options"  # among the names of a command's flags: the options of all problems
 
 
 class Flag(NamedTuple):
@@ -31,6 +32,19 @@ class Flag(NamedTuple):
 
 switch = functools.partial(Flag, kind=bool, default=False)  # on or off
 
+
+def field_flags(cls: type[CheckedFields]) -> dict[str, Flag]:
+    """A flag of the same name for each field of a class, with its meaning as help text."""
+    flags = {}
+    for field in dataclasses.fields(cls):
+        facts, default = facts_of(field), default_of(field)
+        if facts.kind is tuple:
+            flags[field.name] = Flag(facts.meaning, list, ",".join(default or ()) or None)
+        else:
+            flags[field.name] = Flag(facts.meaning, facts.kind, default)
+    return flags
+
+
 DEFINITIONS: dict[str, Flag] = {
     # names
     "problem": Flag("Name of the problem; --registry_help lists them. NAME_rev swaps source and target."),
@@ -41,7 +55,9 @@ DEFINITIONS: dict[str, Flag] = {
         "Print every field of this hparam set, with the changes of --hparams: its value, its meaning, and how it "
         "differs from the base model, and exit."
     ),
-    "t2t_usr_dir": Flag("Folder of a Python package of your own to import; it registers problems and hparam sets."),
+    "t2t_usr_dir": Flag(
+        "Folder of a Python package of your own to import; it registers problems, tasks and hparam sets."
+    ),
     "verbosity": Flag(
         "TensorFlow's log level: debug, info, warning or error. From warning on, its start-up messages are not shown.",
         default="warning",
@@ -60,18 +76,15 @@ DEFINITIONS: dict[str, Flag] = {
     "generate_data": switch("Make the data first, as t2t-datagen does; complete data is not made again."),
     "num_processes": Flag("Processes that encode text; by default one per CPU core.", int),
     "beam_runner": Flag(
-        "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DataflowRunner, FlinkRunner, "
-        "SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
-        "'t2tlite[beam]'."
+        "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DaskRunner, DataflowRunner, "
+        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
+        "'t2tlite[beam]', or 't2tlite[dask]' for Dask."
     ),
     "beam_options": Flag(
         "Options of Apache Beam, in quotes: '--direct_num_workers=8 --direct_running_mode=multi_processing'", str, ""
     ),
     # training
-    **{
-        field.name: Flag(field.metadata["help"], int, None if field.default is dataclasses.MISSING else field.default)
-        for field in dataclasses.fields(LoopConfig)
-    },
+    **field_flags(LoopConfig),
     "global_batch_tokens": Flag(
         "Tokens per optimizer step on all GPUs together, padding counted, of the longer side: 25000 is the paper's "
         "25,000 source and 25,000 target tokens. Then any number of GPUs trains on the same batches; batch_size is the "
@@ -111,7 +124,7 @@ DEFINITIONS: dict[str, Flag] = {
     "decode_hparams": Flag(
         "How to decode: field=value,... Parsers have other defaults.\n"
         + "\n".join(
-            f"{field.name}={field.default}: {field.metadata['meaning']}" for field in dataclasses.fields(DecodeHParams)
+            f"{field.name}={field.default}: {facts_of(field).meaning}" for field in dataclasses.fields(DecodeHParams)
         ),
         str,
         "",
@@ -167,6 +180,7 @@ DEFINITIONS: dict[str, Flag] = {
     "picture": Flag("File of the picture, ending in .png or .svg."),
     "html": Flag("File of the page."),
     # serving
+    PROBLEM_OPTIONS: Flag("The options of all problems."),
     RUNS: Flag("Folder of a run to serve; can be given several times.", tuple),
     "languages": Flag(
         "Language pair of each run, in the order of --output_dir, comma-separated: en-de,de-en. By default what the "
@@ -183,8 +197,6 @@ DEFINITIONS: dict[str, Flag] = {
         "Web sites whose pages may send requests, comma-separated, such as https://example.org; * for all.", list
     ),
 }
-
-LOOP = tuple(field.name for field in dataclasses.fields(LoopConfig))  # the training loop's flags
 
 
 def problem_flags() -> dict[str, Flag]:
@@ -215,5 +227,5 @@ def _help(classes: list[type], option: str) -> str:
     """The help text of an option, which a problem class may inherit from a base class."""
     bases = (base for cls in classes for base in cls.__mro__)
     fields = filter(None, (getattr(base, "__dataclass_fields__", {}).get(option) for base in bases))
-    texts = (field.metadata["help"] for field in fields if "help" in field.metadata)
+    texts = filter(None, (facts_of(field).meaning for field in fields))
     return next(texts, f"Explained in {classes[0].__module__}.{classes[0].__name__}.")

@@ -31,8 +31,8 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    *"problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path".split(),
-    "verbosity",
+    "problem hparams_set output_dir source target kind layers heads word picture html checkpoint_path",
+    "t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
     """Computes the weights, writes the picture and the page, and prints their paths."""

@@ -20,7 +20,7 @@ from t2tlite.bin import flags
 AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 
 
-@flags.command(__doc__, "problem", "hparams_set", "output_dir", "n", "from_step", "to_step", "verbosity")
+@flags.command(__doc__, "problem hparams_set output_dir n from_step to_step verbosity")
 def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
     from t2tlite.programs.runs.keras_run import average_run

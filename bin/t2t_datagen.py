@@ -30,8 +30,7 @@ from t2tlite.bin import flags
 
 @flags.command(
     __doc__,
-    *("problem", "data_dir", "tmp_dir", "num_processes", "beam_runner", "beam_options"),
-    *(flags.PROBLEM_OPTIONS, "t2t_usr_dir", "registry_help"),
+    "problem data_dir tmp_dir num_processes beam_runner beam_options problem_options t2t_usr_dir registry_help",
 )
 def main(args: flags.Args) -> None:
     """Makes the data and prints a summary."""

@@ -80,9 +80,9 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
 @flags.command(
     __doc__,
-    *("problem", "hparams_set", "output_dir", "decode_from_file", "decode_to_file", "split", "decode_interactive"),
-    *("score_file", "output_format", "alignments", "prefixes", "decode_hparams", "checkpoint_path", "engine"),
-    *("quantization", "data_dir", "beam_runner", "beam_options", "verbosity"),
+    "problem hparams_set output_dir decode_from_file decode_to_file split decode_interactive score_file",
+    "output_format alignments prefixes decode_hparams checkpoint_path engine quantization",
+    "data_dir beam_runner beam_options t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""

@@ -12,13 +12,12 @@ Needs pip install 't2tlite[serve]'.
 from __future__ import annotations
 
 from t2tlite.bin import flags
-from t2tlite.bin.definitions import RUNS
 
 
 @flags.command(
     __doc__,
-    *(RUNS, "languages", "checkpoint_path", "decode_hparams", "engine", "quantization", "host", "port"),
-    *("max_characters", "max_queue", "timeout_s", "api_key", "cors_origins"),
+    "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir",
+    "host port max_characters max_queue timeout_s api_key cors_origins",
 )
 def main(args: flags.Args) -> None:
     """Serves the runs until a signal comes."""

@@ -1,37 +1,95 @@
-"""Frozen dataclasses with checked values, overrides in the command line's notation, and JSON."""
+"""Frozen dataclasses with checked values, overrides in the command line's notation, and JSON.
+
+What is to be known of a field stands in its declaration: its meaning, its range, and what depends on it.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from t2tlite.registry import did_you_mean
 
-LARGEST = 2**31 - 1  # the largest whole number that fits in TensorFlow's shapes
+CHECKED = (bool, int, float, str, tuple)  # kinds of values; a field of a user's class may be of another
+KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}  # in messages
 
-H = TypeVar("H", bound="CheckedFields")
+C = TypeVar("C", bound="CheckedFields")
+T = TypeVar("T")
+
+
+class Facts(NamedTuple):
+    """What the declaration of a field says beside its name and default."""
+
+    kind: type  # of its values, unless they are None
+    meaning: str  # for --show_hparams, or the help text of its flag
+    low: float | None = None  # the least value
+    high: float | None = None  # the greatest value
+    choices: tuple[str, ...] = ()  # all values, unless empty
+    model: bool = False  # it is part of the model: with another value, a run's checkpoints would mean something else
+    t2t: bool = True  # tensor2tensor has an hparam of this name
+
+    def in_range(self, value: float) -> bool:
+        """Whether the value is neither too small nor too large."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+
+    @property
+    def range(self) -> str:
+        """The range in words, of a field with a least value."""
+        return f"at least {self.low}" + ("" if self.high is None else f" and at most {self.high}")
 
 
 def checked_field(
-    default: Any, meaning: str, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
-) -> Any:
-    """A dataclass field whose value must be in [low, high], or be one of `choices`; `meaning` says what it is."""
-    metadata = {"meaning": meaning, "low": low, "high": high, "choices": choices}
-    return dataclasses.field(default=default, metadata=metadata)
+    default: T,
+    meaning: str,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] = (),
+    *,
+    kind: type | None = None,
+    model: bool = False,
+    t2t: bool = True,
+) -> T:
+    """A dataclass field with this default and these facts (see `Facts`); a default of None needs a `kind`."""
+    facts = Facts(kind or type(default), meaning, low, high, choices, model, t2t)
+    return dataclasses.field(default=default, metadata={"facts": facts})
 
 
+def required_field(kind: type[T], meaning: str, low: float | None = None, high: float | None = None) -> T:
+    """A dataclass field without a default."""
+    field: T = dataclasses.field(metadata={"facts": Facts(kind, meaning, low, high)})
+    return field
+
+
+def facts_of(field: dataclasses.Field[Any]) -> Facts:
+    """What the field's declaration says; of one made without `checked_field`, the type of its default alone."""
+    return field.metadata.get("facts") or Facts(type(field.default), "")
+
+
+def default_of(field: dataclasses.Field[T]) -> T | None:
+    """The field's default, or None if it has none."""
+    return None if field.default is dataclasses.MISSING else field.default
+
+
+@dataclasses.dataclass(frozen=True)
 class CheckedFields:
-    """What HParams and DecodeHParams share: checked values, overrides, JSON."""
+    """A frozen dataclass whose values are checked when it is made."""
 
-    called = "hparams"  # in messages
+    called: ClassVar[str] = "hparams"  # in messages
+    largest: ClassVar[int] = 2**31 - 1  # of whole numbers: what fits in TensorFlow's shapes
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            _check_value(field, getattr(self, field.name))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if type(value) is int and abs(value) > self.largest:
+                raise ValueError(f"{field.name} must be a number of at most {self.largest:,}. Received: {value}.")
+            facts = facts_of(field)
+            if facts.kind in CHECKED and (value is not None or field.default is not None):
+                _check_value(field.name, facts, value)
 
-    def override(self: H, text: str) -> H:
+    def override(self: C, text: str) -> C:
         """A copy with the changes in `text`, `field=value,field=value`.
 
         Spaces around names and values and a trailing comma are ignored. Booleans are true, false, 1 or 0, in upper or
@@ -42,24 +100,24 @@ class CheckedFields:
         >>> HParams().override("batch_size=2048, relu_dropout=0.1").batch_size
         2048
         """
-        fields = {field.name: field for field in dataclasses.fields(self)}  # type: ignore[arg-type]
+        kinds = {field.name: facts_of(field).kind for field in dataclasses.fields(self)}
         changes: dict[str, Any] = {}
-        for part in [p for p in map(str.strip, text.split(",")) if p]:
+        for part in filter(None, map(str.strip, text.split(","))):
             name, equals, value = (piece.strip() for piece in part.partition("="))
             if not equals or not name:
                 raise ValueError(f"Each change must be field=value. Received: {part!r} in {text!r}.")
             self.check_names([name])
             if name in changes:
                 raise ValueError(f"A field can be set once. Received: {name!r} twice in {text!r}.")
-            changes[name] = _parse(name, value, type(fields[name].default))
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+            changes[name] = _parse(name, value, kinds[name])
+        return dataclasses.replace(self, **changes)
 
     def to_json(self) -> str:
         """Every field, as a JSON object."""
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"  # type: ignore[call-overload]
+        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
     @classmethod
-    def from_json(cls: type[H], text: str) -> H:
+    def from_json(cls: type[C], text: str) -> C:
         """The object that `to_json` wrote; a missing field has its default.
 
         Text that is not a JSON object, an unknown field or a bad value raises a ValueError.
@@ -73,7 +131,7 @@ class CheckedFields:
         return cls.of(values)
 
     @classmethod
-    def of(cls: type[H], values: Mapping[str, Any]) -> H:
+    def of(cls: type[C], values: Mapping[str, Any]) -> C:
         """The object with these values by field; a missing field has its default.
 
         Raises ValueError for an unknown field or a bad value.
@@ -84,18 +142,18 @@ class CheckedFields:
     @classmethod
     def check_names(cls, names: Iterable[str]) -> None:
         """Raises ValueError if a name is not a field's."""
-        fields = {field.name for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+        fields = [field.name for field in dataclasses.fields(cls)]
         for name in names:
             if name not in fields:
                 raise ValueError(f"{cls.called} has no field {name!r}. {did_you_mean(name, fields)}")
 
-    def diff(self: H, other: H) -> dict[str, tuple[Any, Any]]:
+    def diff(self: C, other: C) -> dict[str, tuple[Any, Any]]:
         """The fields in which two differ: name -> (value here, value in `other`)."""
-        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)  # type: ignore[call-overload]
+        mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
 
-def _parse(name: str, value: str, kind: type) -> Any:
+def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
     if kind is bool:
         if value.lower() not in ("true", "false", "1", "0"):
             raise ValueError(f"{name} must be true or false. Received: {value!r}.")
@@ -105,25 +163,20 @@ def _parse(name: str, value: str, kind: type) -> Any:
             raise ValueError(f"{name} takes plain text, without quotes or brackets. Received: {value!r}.")
         return value
     try:
-        return kind(value)
+        return int(value) if kind is int else float(value)
     except ValueError:
-        what = {int: "a whole number", float: "a number"}[kind]
-        raise ValueError(f"{name} must be {what}. Received: {value!r}.") from None
+        raise ValueError(f"{name} must be {KINDS[kind]}. Received: {value!r}.") from None
 
 
-def _check_value(field: dataclasses.Field[Any], value: Any) -> None:
-    kind = type(field.default)
-    if type(value) is int and abs(value) > LARGEST:
-        raise ValueError(f"{field.name} must be a number of at most {LARGEST:,}. Received: {value}.")
-    if kind is float and type(value) is int:
+def _check_value(name: str, facts: Facts, value: Any) -> None:
+    if facts.kind is float and type(value) is int:
         value = float(value)
-    if type(value) is not kind:
-        raise ValueError(f"{field.name} must be of type {kind.__name__}. Received: {value!r}.")
-    low, high, choices = (field.metadata.get(key) for key in ("low", "high", "choices"))
-    if choices and value not in choices:
-        raise ValueError(f"{field.name} must be one of {', '.join(choices)}. Received: {value!r}.")
-    if (low is not None and not value >= low) or (high is not None and not value <= high):
-        upper = "" if high is None else f" and at most {high}"
-        raise ValueError(f"{field.name} must be at least {low}{upper}. Received: {value}.")
-    if value in (float("inf"), float("-inf")) or value != value:
-        raise ValueError(f"{field.name} must be a finite number. Received: {value}.")
+    if type(value) is not facts.kind:
+        raise ValueError(f"{name} must be of type {facts.kind.__name__}. Received: {value!r}.")
+    if facts.choices and value not in facts.choices:
+        raise ValueError(f"{name} must be one of {', '.join(facts.choices)}. Received: {value!r}.")
+    if isinstance(value, int | float):
+        if not facts.in_range(value):
+            raise ValueError(f"{name} must be {facts.range}. Received: {value}.")
+        if not math.isfinite(value):
+            raise ValueError(f"{name} must be a finite number. Received: {value}.")

@@ -7,11 +7,15 @@ one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from t2tlite.checked_fields import CheckedFields, checked_field
+from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
 T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the name of tensor2tensor's schedule
+
+
+def model_field(default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()) -> T:
+    """A field that is part of the model: with another value, a run's checkpoints would mean something else."""
+    return checked_field(default, meaning, low, choices=choices, model=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,35 +23,39 @@ class HParams(CheckedFields):
     """A model and its training. The defaults are the paper's base model; "section" means a section of the paper."""
 
     # The model, section 3.
-    hidden_size: int = checked_field(512, "d_model, width of every layer's output", low=2)
-    filter_size: int = checked_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1)
-    num_hidden_layers: int = checked_field(6, "N, layers in the encoder and in the decoder", low=1)
-    num_encoder_layers: int = checked_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0)
-    num_decoder_layers: int = checked_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0)
-    num_heads: int = checked_field(8, "h, attention heads of each layer (3.2.2)", low=1)
-    attention_key_channels: int = checked_field(0, "h * d_k, all heads together; 0 means hidden_size", low=0)
-    attention_value_channels: int = checked_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
+    hidden_size: int = model_field(512, "d_model, width of every layer's output", low=2)
+    filter_size: int = model_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1)
+    num_hidden_layers: int = model_field(6, "N, layers in the encoder and in the decoder", low=1)
+    num_encoder_layers: int = model_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0)
+    num_decoder_layers: int = model_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0)
+    num_heads: int = model_field(8, "h, attention heads of each layer (3.2.2)", low=1)
+    attention_key_channels: int = model_field(0, "h * d_k, all heads together; 0 means hidden_size", low=0)
+    attention_value_channels: int = model_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
     self_attention_radius: int = checked_field(
         0,
         "r of restricted self-attention (section 4): a position attends to positions at a distance below r, in the "
         "decoder to the last r; 0: to all",
         low=0,
+        model=True,
+        t2t=False,
     )
-    pos: str = checked_field(
+    pos: str = model_field(
         "timing",
         "positions: 'timing' the sinusoids of 3.5; 'timing_halves' tensor2tensor's, all sines then all cosines; "
         "'emb' a learned row for each of max_length positions (Table 3, row E); 'none'",
         choices=("timing", "timing_halves", "emb", "none"),
     )
-    layer_preprocess_sequence: str = checked_field(
+    layer_preprocess_sequence: str = model_field(
         "none", "before each sublayer; 'n': normalise (pre-norm)", choices=("none", "n")
     )
-    layer_postprocess_sequence: str = checked_field(
-        "dan", "after each sublayer; 'd': dropout, 'a': add, 'n': normalise (post-norm)", choices=("dan", "da")
+    layer_postprocess_sequence: str = model_field(
+        "dan",
+        "after each sublayer; 'd': dropout, 'a': add, 'n': normalise (post-norm)",
+        choices=("dan", "da"),
     )
-    norm_epsilon: float = checked_field(1e-6, "added to the variance in layer normalisation", low=0.0)
-    shared_embedding_and_softmax_weights: bool = checked_field(True, "one matrix for source, target and softmax (3.4)")
-    use_target_space_embedding: bool = checked_field(
+    norm_epsilon: float = model_field(1e-6, "added to the variance in layer normalisation", low=0.0)
+    shared_embedding_and_softmax_weights: bool = model_field(True, "one matrix for source, target and softmax (3.4)")
+    use_target_space_embedding: bool = model_field(
         False, "tensor2tensor's: a learned row added to every source embedding"
     )
 
@@ -63,12 +71,15 @@ class HParams(CheckedFields):
     batch_size: int = checked_field(
         4096, "tokens, padding counted, of the longer side, per replica and micro-batch", low=1
     )
-    accumulate_steps: int = checked_field(1, "micro-batches whose gradients are summed for one optimizer step", low=1)
+    accumulate_steps: int = checked_field(
+        1, "micro-batches whose gradients are summed for one optimizer step", low=1, t2t=False
+    )
     global_batch_tokens: int = checked_field(
         0,
         "tokens, padding counted, of the longer side, of all micro-batches of all replicas: then accumulate_steps is "
         "derived, and batch_size is the maximum of a micro-batch; 0: batch_size x accumulate_steps x replicas",
         low=0,
+        t2t=False,
     )
     max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
     min_length_bucket: int = checked_field(8, "tokens; the first bucket boundary", low=1)
@@ -97,11 +108,13 @@ class HParams(CheckedFields):
         "float32",
         "'auto': bfloat16 if the hardware has it, otherwise float32; a run records which",
         choices=("float32", "mixed_bfloat16", "mixed_float16", "auto"),
+        t2t=False,
     )
     jit_compile: bool = checked_field(
         False,
         "compile the training step and the beam search with XLA, for GPUs; training batches then have at most 24 "
         "shapes",
+        t2t=False,
     )
 
     def __post_init__(self) -> None:
@@ -167,27 +180,6 @@ class HParams(CheckedFields):
         return self.attention_value_channels or self.hidden_size
 
     @property
-    def attention_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each attention layer."""
-        return {
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "key_channels": self.key_channels,
-            "value_channels": self.value_channels,
-            "dropout": self.attention_dropout,
-        }
-
-    @property
-    def feed_forward_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each feed-forward layer."""
-        return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
-
-    @property
-    def residual_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each residual connection."""
-        return {"dropout": self.layer_prepostprocess_dropout, "pre_norm": self.pre_norm, "epsilon": self.norm_epsilon}
-
-    @property
     def max_positions(self) -> int | None:
         """The number of positions that the model can represent: max_length if they are learned, otherwise None."""
         return self.max_length if self.pos == "emb" else None
@@ -206,13 +198,7 @@ class HParams(CheckedFields):
         return self.layer_preprocess_sequence == "n"
 
 
-# Changing one of these changes the model: a run's checkpoints would not fit, or would silently mean something else.
-MODEL_FIELDS = (
-    "hidden_size", "filter_size", "num_hidden_layers", "num_encoder_layers", "num_decoder_layers", "num_heads",
-    "attention_key_channels", "attention_value_channels", "self_attention_radius", "pos", "layer_preprocess_sequence",
-    "layer_postprocess_sequence", "norm_epsilon", "shared_embedding_and_softmax_weights",
-    "use_target_space_embedding",
-)  # fmt: skip
+MODEL_FIELDS = tuple(field.name for field in dataclasses.fields(HParams) if facts_of(field).model)
 
 
 @dataclasses.dataclass(frozen=True)

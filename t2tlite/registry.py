@@ -1,9 +1,9 @@
-"""Problems and hparam sets by name.
+"""Problems, tasks and hparam sets by name.
 
-A problem is a class, an hparam set is a function without arguments; a decorator registers each under its name, and
---registry_help prints the first line of its docstring. CONTRIBUTING.md has an example of each.
+A problem and a task are classes, an hparam set is a function without arguments; a decorator registers each under its
+name. --registry_help prints the first line of the docstring of each problem and set. CONTRIBUTING.md has examples.
 
-Only `t2tlite.bin` looks up names; the library receives objects.
+Only `t2tlite.bin` looks up problems and hparam sets; the library receives objects. Manifests name tasks.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-YOURS = "One of a package of yours needs --t2t_usr_dir=FOLDER."  # the end of a message that there is no such name
+# The end of a message that there is no such name.
+USER_PACKAGE_HINT = "If it is defined in your own package, add --t2t_usr_dir=FOLDER."
 
 _problems: dict[str, type] = {}
-_hparams: dict[str, Callable[[], Any]] = {}
+_tasks: dict[str, type] = {}
+_hparams: dict[str, Callable[[], object]] = {}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
@@ -48,10 +50,24 @@ def register_problem(cls: type[T]) -> type[T]:
     return cls
 
 
+def register_task(cls: type[T]) -> type[T]:
+    """Registers a Task class under its attribute `name`. Raises ValueError if the name is taken, or it has none."""
+    name = vars(cls).get("name")
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"A task needs a class attribute `name`, a text. Received: {cls.__name__} with {name!r}.")
+    _add(_tasks, name, cls, "task")
+    return cls
+
+
 def register_hparams(function: Callable[[], T]) -> Callable[[], T]:
     """Registers a function that returns HParams under its name. Raises ValueError if the name is taken."""
     _add(_hparams, function.__name__, function, "hparam set")
     return function
+
+
+def task(name: str) -> Any:
+    """The class of a registered task. Raises ValueError if there is no such task."""
+    return _find(_tasks, name, "task")
 
 
 def problem_classes() -> dict[str, type]:
@@ -64,16 +80,14 @@ def option_fields(cls: type) -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(cls) if field.init and field.name != "reverse"]
 
 
-def problem(name: str, **options: Any) -> Any:
+def problem(name: str, **options: object) -> Any:
     """The problem of a registered name, reversed if the name ends in `_rev`.
 
     The options are values for its fields, such as `vocab_size=8000`. Raises ValueError if there is no such problem or
     option.
     """
+    cls = _find({listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}, name, "problem")
     base = name.removesuffix("_rev")
-    if base not in _problems:
-        raise ValueError(f"There is no problem {name!r}. {did_you_mean(name, list_problems())} {YOURS}")
-    cls = _problems[base]
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:
@@ -83,9 +97,7 @@ def problem(name: str, **options: Any) -> Any:
 
 def hparams(name: str) -> Any:
     """The HParams of a registered set. Raises ValueError if there is no such set."""
-    if name not in _hparams:
-        raise ValueError(f"There is no hparam set {name!r}. {did_you_mean(name, _hparams)} {YOURS}")
-    return _hparams[name]()
+    return _find(_hparams, name, "hparam set")()
 
 
 def hparams_doc(name: str) -> str:
@@ -115,7 +127,13 @@ def registry_help() -> str:
     return "\n".join(lines)
 
 
-def _add(table: dict[str, Any], name: str, item: Any, kind: str) -> None:
+def _find(table: Mapping[str, T], name: str, kind: str) -> T:
+    if name not in table:
+        raise ValueError(f"There is no {kind} {name!r}. {did_you_mean(name, table)} {USER_PACKAGE_HINT}")
+    return table[name]
+
+
+def _add(table: dict[str, T], name: str, item: T, kind: str) -> None:
     if name in table:
         raise ValueError(
             f"Each {kind} needs a name of its own. Received: {name!r} from {item.__module__}, "
@@ -124,5 +142,5 @@ def _add(table: dict[str, Any], name: str, item: Any, kind: str) -> None:
     table[name] = item
 
 
-def _first_lines(table: Mapping[str, Any]) -> dict[str, str]:
+def _first_lines(table: Mapping[str, object]) -> dict[str, str]:
     return {name: (item.__doc__ or "").strip().split("\n")[0] for name, item in sorted(table.items())}

@@ -1,6 +1,6 @@
 """Decodes token ids with TensorFlow, by beam search or sampling, and scores given targets."""
 
-# B batch, S source length, T target length, M beam size, L most positions
+# B batch, S source length, T target length, M beam size, L maximum length
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search
+from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
 from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_length, no_repeat_ngram
 from t2tlite.decoding.engine import EVERYTHING, TENSORFLOW
 from t2tlite.decoding.rules import rules_of
@@ -117,7 +117,7 @@ class Decoder(TokenDecoder):
             [
                 TokenHypothesis(_content(row), float(score), float(log_prob))
                 for row, score, log_prob in zip(*hypotheses, strict=True)
-                if score > NEVER / 2
+                if is_filled(score)
             ]
             for hypotheses in zip(ids, scores, log_probs, strict=True)
         ]

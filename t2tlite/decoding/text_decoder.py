@@ -18,8 +18,7 @@ from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import NO_FILE, Origin, check_lengths, check_sentences, encode_within
 from t2tlite.decoding.token_decoder import TokenDecoder, TokenHypothesis
 from t2tlite.files.checkpoint_paths import step_of
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis, Output, Score, Task
+from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.vocabularies.encoders import TextEncoder
 
 MAX_SOURCE_TOKENS = 2048  # in a sentence to decode; far more than in training
@@ -232,4 +231,4 @@ class TextDecoder:
         return Hypothesis(self._text(tokens.ids), tokens.score, tokens.log_prob, tuple(tokens.ids))
 
     def _text(self, ids: list[int]) -> str:
-        return self.target_encoder.decode(ids).replace("\n", " ")
+        return self.target_encoder.text(ids)

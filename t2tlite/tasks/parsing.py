@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from t2tlite.registry import register_task
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
@@ -33,6 +34,7 @@ class Parse(NamedTuple):
         return "" if self.tree is None else format_tree(self.tree)
 
 
+@register_task
 @dataclasses.dataclass(frozen=True)
 class ParsingTask(Task):
     """Sentences to trees."""
@@ -41,11 +43,12 @@ class ParsingTask(Task):
 
     name = "parsing"
     outputs = "trees"
+    makes_trees = True
     references_ending = "gold"
     labels = ("source", "parse", "gold")
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> Task:
+    def from_options(cls, options: Mapping[str, object]) -> Task:
         """The task of a parsing problem; a problem of the user's may have no option `linearisation`."""
         return cls(find_linearisation(str(options.get("linearisation", NORMALISED.name))))
 
@@ -64,7 +67,8 @@ class ParsingTask(Task):
         """
         words = split_words(source)
         if not words:
-            return [Parse(None, one.score, one.log_prob, Counter(), one.text, one.ids) for one in hypotheses[:wanted]]
+            blank = hypotheses[:wanted]
+            return [Parse(None, score, log_prob, Counter(), text, ids) for text, score, log_prob, ids in blank]
         parses: list[tuple[int, Parse]] = []
         for text, score, log_prob, ids in hypotheses:
             restored = self.linearisation.read(text, words)
@@ -109,7 +113,8 @@ class ParsingTask(Task):
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
         listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
         repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
-        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}" + (f" ({listed})" if listed else "")
+        how = f" ({listed})" if listed else ""
+        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}{how}"
 
     def parser(self, problem: str) -> Task:
         """This task."""
@@ -122,7 +127,7 @@ class ParsingTask(Task):
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask(TranslationTask):
-    """Sentences to linearised trees, left as they are decoded (as tensor2tensor's decoder does) but scored as trees."""
+    """Sentences to linearised trees, left as they are decoded, as in tensor2tensor, but scored as trees."""
 
     parsing: ParsingTask
 

@@ -1,17 +1,19 @@
 """What differs between kinds of problems: how decoded sequences become outputs, and how they are scored.
 
-A problem names its task (`Problem.task`). Everything that decodes (evaluation during training, t2t-decoder, table 3,
-the Python API) goes through `decoding/text_decoder.py`, which calls the task. A new kind of problem is a subclass of
-`Task` in a file of its own, with a line in `tasks/catalogue.py`.
+A problem names its task (`Problem.task`). Everything that decodes (evaluation during training, t2t-decoder, t2t-serve,
+table 3, the Python API) goes through `decoding/text_decoder.py`, which calls the task. A new kind of problem is a
+subclass of `Task` in a file of its own, registered by `register_task`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
+from t2tlite import registry
 from t2tlite.metrics.corpus_metrics import corpus_scores
+from t2tlite.registry import register_task
 
 
 class Hypothesis(NamedTuple):
@@ -52,7 +54,7 @@ class Score(NamedTuple):
 
     name: str  # "BLEU" or "F1"
     scores: dict[str, float]  # percent, or counts, which are whole numbers
-    signatures: dict[str, str]  # how they were computed, by metric; for scores computed together only the first
+    signatures: dict[str, str]  # how they were computed, by metric; of scores computed together the first
 
     @property
     def value(self) -> float:
@@ -82,16 +84,23 @@ def signature_lines(signatures: Mapping[str, str]) -> list[str]:
     return [f"{name}|{signature}" for name, signature in signatures.items()]
 
 
+def open_task(name: str, options: Mapping[str, object]) -> Task:
+    """The task of this name for a problem with these options; ValueError if no such task is registered."""
+    task: Task = registry.task(name).from_options(options)
+    return task
+
+
 class Task:
     """A kind of problem."""
 
     name: ClassVar[str]  # as manifests record it
     outputs: ClassVar[str]  # what the outputs are called, in the plural
+    makes_trees: ClassVar[bool] = False  # whether the outputs are `Parse`s, with a tree in brackets as text
     references_ending: ClassVar[str] = "ref"  # of the name of a file with references
     labels: ClassVar[tuple[str, str, str]]  # of source, output and reference in an example
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> Task:
+    def from_options(cls, options: Mapping[str, object]) -> Task:
         """The task of a problem with these options."""
         return cls()
 
@@ -129,7 +138,7 @@ class Task:
         return Counter()
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """A line on what was done to make the outputs, from their tally; empty if there is nothing to report."""
+        """A line on what was done to make the outputs, from their tally; may be empty."""
         return ""
 
     def as_sequences(self) -> Task:
@@ -141,6 +150,7 @@ class Task:
         raise ValueError(f"Only a model of a parsing problem parses. Received: one of {problem}. Use translate.")
 
 
+@register_task
 class TranslationTask(Task):
     """Translation: a decoded sequence is the translation; the metrics are sacrebleu's, mainly BLEU."""
 
@@ -152,6 +162,7 @@ class TranslationTask(Task):
         self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
     ) -> Score:
         """BLEU, cased, with sacrebleu's standard tokenisation 13a; chrF2; and TER with `slow_metrics`."""
-        found = corpus_scores(sequences, references, ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf"))
-        scores = {one.result.name: one.result.score for one in found}
-        return Score("BLEU", scores, {one.result.name: one.signature for one in found})
+        metrics = ("bleu", "chrf", "ter") if slow_metrics else ("bleu", "chrf")
+        scores = corpus_scores(sequences, references, metrics)
+        values = {score.result.name: score.result.score for score in scores}
+        return Score("BLEU", values, {score.result.name: score.signature for score in scores})

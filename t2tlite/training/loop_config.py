@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-
-def _flag(default: Any, text: str, least: int = 0) -> Any:
-    """A field whose flag has this help text, and whose value is at least `least`."""
-    return dataclasses.field(default=default, metadata={"help": text, "least": least})
+from t2tlite.checked_fields import CheckedFields, checked_field, required_field
 
 
 @dataclasses.dataclass(frozen=True)
-class LoopConfig:
+class LoopConfig(CheckedFields):
     """The training loop's settings."""
 
-    train_steps: int = _flag(
-        dataclasses.MISSING, "Optimizer steps in total; by default the hparam set's train_steps.", least=1
-    )
-    eval_steps: int = _flag(0, "Batches in each evaluation on dev; 0 means all of dev.")
-    local_eval_frequency: int = _flag(1000, "Steps between evaluations on dev; 0 means only at the end.")
-    early_stopping_evals: int = _flag(
+    largest = 2**63 - 1  # some take a very large number for "never"
+
+    train_steps: int = required_field(int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1)
+    eval_steps: int = checked_field(0, "Batches in each evaluation on dev; 0 means all of dev.", low=0)
+    local_eval_frequency: int = checked_field(1000, "Steps between evaluations on dev; 0 means only at the end.", low=0)
+    early_stopping_evals: int = checked_field(
         0,
         "Early stopping: stop after this many evaluations in a row without a better one, by dev loss, or with "
         "--eval_bleu by BLEU or F1; 0 means never.",
+        low=0,
     )
-    save_checkpoints_secs: int = _flag(
-        600, "Seconds between checkpoints, evaluation not counted; one is also saved at each evaluation."
+    save_checkpoints_secs: int = checked_field(
+        600, "Seconds between checkpoints, evaluation not counted; one is also saved at each evaluation.", low=0
     )
-    keep_checkpoint_max: int = _flag(20, "Number of newest checkpoints to keep, besides the best on dev.", least=1)
-    random_seed: int = _flag(1, "Seed of initial weights, batch order and dropout.")
+    keep_checkpoint_max: int = checked_field(
+        20, "Number of newest checkpoints to keep, besides the best on dev.", low=1
+    )
+    random_seed: int = checked_field(1, "Seed of initial weights, batch order and dropout.", low=0)
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), field.metadata["least"]
-            if value < least:
-                raise ValueError(f"{field.name} must be at least {least}. Received: {value}.")
+        super().__post_init__()
         if self.early_stopping_evals and not self.local_eval_frequency:
             raise ValueError(
                 "early_stopping_evals requires evaluations during training. Received: local_eval_frequency=0, with "

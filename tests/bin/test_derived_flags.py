@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
+import pytest
+
 from t2tlite import registry
 from t2tlite.bin import flags
 from t2tlite.bin.definitions import problem_flags
+from t2tlite.checked_fields import CheckedFields, checked_field, facts_of
 from t2tlite.config import DecodeHParams
 from t2tlite.data.problem import Problem, option
 from t2tlite.training.loop_config import LoopConfig
@@ -15,22 +18,44 @@ from t2tlite.training.loop_config import LoopConfig
 def test_the_training_loops_flags(capsys):
     """Every field of LoopConfig is a flag with the field's default, and fills that field."""
     kept: list[flags.Args] = []
-    assert flags.Command("Doc.", flags.LOOP, kept.append)([]) == 0
-    assert flags.loop_config(kept[0], train_steps=7) == LoopConfig(train_steps=7)
-    given = {name: number for number, name in enumerate(flags.LOOP, start=1)}
-    assert flags.Command("Doc.", flags.LOOP, kept.append)([f"--{name}={v}" for name, v in given.items()]) == 0
-    assert flags.loop_config(kept[1], train_steps=7) == LoopConfig(**given)
-    assert flags.DEFINITIONS["keep_checkpoint_max"] == (
-        "Number of newest checkpoints to keep, besides the best on dev.", int, 20
-    )  # fmt: skip
+    command = flags.Command("Doc.", [LoopConfig], kept.append)
+    assert command([]) == 0
+    assert flags.filled(LoopConfig, kept[0], train_steps=7) == LoopConfig(train_steps=7)
+    given = {field.name: number for number, field in enumerate(dataclasses.fields(LoopConfig), start=1)}
+    assert command([f"--{name}={value}" for name, value in given.items()]) == 0
+    assert flags.filled(LoopConfig, kept[1], train_steps=7) == LoopConfig(**given)
+    assert command(["--help"]) == 0
+    keep = "Number of newest checkpoints to keep, besides the best on dev. (default: 20)"
+    assert f"  --keep_checkpoint_max\n      {keep}\n" in capsys.readouterr().out
+
+
+def test_flags_of_a_class():
+    """Text, lists, values that need not be given, and ranges; a value out of range names the flag."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Options(CheckedFields):
+        port: int = checked_field(5000, "Port.", low=0, high=65535)
+        api_key: str = checked_field("", "Key.")
+        languages: tuple[str, ...] = checked_field((), "Languages.")
+        folder: str | None = checked_field(None, "Folder.", kind=str)
+        timeout_s: float = checked_field(60.0, "Seconds.")
+
+    kept: list[flags.Args] = []
+    command = flags.Command("Doc.", ["verbosity", Options], kept.append)
+    assert command(["--verbosity=error", "--languages=en-de,de-en", "--timeout_s=2", "--folder="]) == 0
+    assert flags.filled(Options, kept[0]) == Options(5000, "", ("en-de", "de-en"), "", 2.0)
+    assert command(["--verbosity=error", "--port=70000"]) == 0
+    assert flags.filled(Options, kept[0], port=80).port == 5000
+    with pytest.raises(ValueError, match=r"^port must be at least 0 and at most 65535\. Received: 70000\.$"):
+        flags.filled(Options, kept[1])
 
 
 def test_decode_hparams_are_explained():
     """Every field with its default and its meaning."""
     text = flags.DEFINITIONS["decode_hparams"].help
     for field in dataclasses.fields(DecodeHParams):
-        assert f"{field.name}={field.default}: {field.metadata['meaning']}" in text
-        assert field.metadata["meaning"], field.name
+        assert f"{field.name}={field.default}: {facts_of(field).meaning}" in text
+        assert facts_of(field).meaning, field.name
 
 
 def test_options_of_our_problems():
@@ -52,7 +77,7 @@ def test_options_of_our_problems():
 
 
 def test_options_of_other_problems(monkeypatch):
-    """A field without a help text, one of several problems, one with another default, one of no simple type."""
+    """A field without a help text, of several problems, with another default, of no simple type; wrong values."""
     monkeypatch.setattr(registry, "_problems", {})
 
     @registry.register_problem
@@ -70,7 +95,7 @@ def test_options_of_other_problems(monkeypatch):
         """Second."""
 
         vocab_size: int = 200
-        nothing: None = None
+        nothing: str | None = None
 
     @registry.register_problem
     @dataclasses.dataclass(frozen=True)
@@ -88,6 +113,9 @@ def test_options_of_other_problems(monkeypatch):
     assert found["shuffled"] == (explained, bool, None)
     assert "nothing" not in found
     assert "reverse" not in found
+    assert Second(nothing="any").nothing == "any"
+    with pytest.raises(ValueError, match=r"^vocab_size must be of type int\. Received: '200'\.$"):
+        Second(vocab_size="200")
 
 
 def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from t2tlite.bin import t2t_trainer
+from t2tlite.checked_fields import facts_of
 from t2tlite.config import HParams
 
 
@@ -39,8 +40,8 @@ def test_every_field_has_value_and_meaning(shown):
     found = rows(shown("transformer_base"))
     assert list(found) == [field.name for field in dataclasses.fields(HParams)]
     for field in dataclasses.fields(HParams):
-        assert found[field.name] == (" ", str(field.default), field.metadata["meaning"])
-        assert field.metadata["meaning"], field.name
+        assert found[field.name] == (" ", str(field.default), facts_of(field).meaning)
+        assert facts_of(field).meaning, field.name
 
 
 def test_what_differs_from_the_base_model(shown):

@@ -19,8 +19,7 @@ from t2tlite.programs.bulk import decode as runs_decode
 from t2tlite.programs.bulk import decode_split as runs_decode_split
 from t2tlite.programs.bulk.decode import decode_lines
 from t2tlite.programs.runs.translator import Origin, Translator
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Hypothesis, open_task
 
 SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often", "cat"]
 LINES = [SENTENCES[i % 6] for i in range(11)]

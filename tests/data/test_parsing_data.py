@@ -15,8 +15,7 @@ from t2tlite import registry
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
 from t2tlite.problems import grammar
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Hypothesis, open_task
 from t2tlite.trees.evalb import read_parses
 from t2tlite.trees.tree import format_tree, read_trees
 

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import Hypothesis
+from t2tlite.tasks.task import Hypothesis, open_task
 
 SENTENCES = [
     "red cat sees dog",

@@ -15,7 +15,7 @@ from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.problems import grammar
-from t2tlite.tasks.catalogue import open_task
+from t2tlite.tasks.task import open_task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import LINEARISATIONS
 from t2tlite.trees.tree import format_tree, read_trees

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from t2tlite.data.manifest import Manifest, RunManifest
-from t2tlite.tasks.catalogue import TASKS, open_task
-from t2tlite.tasks.task import Hypothesis, Score, signature_lines
+from t2tlite.tasks.task import Hypothesis, Score, open_task, signature_lines
 from t2tlite.trees.tree import format_tree
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -33,12 +32,8 @@ def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
 
 
 def test_an_unknown_task():
-    with pytest.raises(ValueError, match=r"^There is no task 'pasring'\. Did you mean 'parsing'\?$"):
+    with pytest.raises(ValueError, match=r"^There is no task 'pasring'\. Did you mean 'parsing'\? If it is defined in"):
         open_task("pasring", {})
-
-
-def test_every_task_is_known_by_its_own_name():
-    assert all(open_task(name, {}).name == name for name in TASKS)
 
 
 def test_the_best_translations_are_those_of_highest_score():
@@ -56,7 +51,7 @@ def test_the_best_translations_are_those_of_highest_score():
         task.parser("p")
 
 
-def test_a_parse_that_fits_the_words_comes_before_a_more_probable_one():
+def test_parse_that_fits_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
     best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 2)
     assert (best.text, best.sequence, best.score) == (TREE, RIGHT, -0.9)

@@ -34,11 +34,18 @@ class GraphTask(NamedTuple):
     signature: str  # the name of the signature that decodes
     source: Callable[[Tensor], Tensor]  # Task.source, for a batch of strings
     return_beams: int | None  # its default, unless it is the run's; 0 is the whole beam
+    note: str = ""  # for README.md: what the graph leaves out
 
 
 TASKS = {
     "translation": GraphTask("translate", lambda sentences: sentences, None),
-    "parsing": GraphTask("parse", tree_words, 0),  # choosing a hypothesis needs Python: trees/restore.py
+    "parsing": GraphTask(
+        "parse",
+        tree_words,
+        return_beams=0,
+        note="`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
+        "chooses the one that fits the words best and makes the tree over these words.",
+    ),
 }
 
 

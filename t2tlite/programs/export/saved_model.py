@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.beam_search import NEVER
+from t2tlite.decoding.beam_search import is_filled
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -106,7 +106,7 @@ class Exported:
         outputs = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
         texts, scores = outputs[self._target.noun].numpy(), outputs["scores"].numpy()
         return [
-            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if score > NEVER / 2]
+            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if is_filled(score)]
             for n_best in zip(texts, scores, strict=True)
         ]
 
@@ -127,7 +127,7 @@ class Exported:
     def _text(self, output: Any) -> str:
         if self._target.tokenizer is not None:
             return output.decode("utf-8")
-        return self._model.target_encoder.decode(output).replace("\n", " ")
+        return self._model.target_encoder.text(output)
 
 
 def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[str]) -> list[str]:
@@ -153,11 +153,8 @@ def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[
         f"TensorFlow Serving's default signature is `{name}` without optional inputs.",
         "`score` takes `sources` and `targets`, and returns `log_probs`, the log-probability of each target.",
     ]
-    if name == "parse":
-        paragraphs.append(
-            "`parse` returns linearised trees as they were decoded. t2tlite's Python code (t2tlite/tasks/parsing.py) "
-            "chooses the one that fits the words best and makes the tree over these words."
-        )
+    if graph.task.note:
+        paragraphs.append(graph.task.note)
     if outside:
         files = " and ".join(f"`{VERSION}/{ASSETS}/{file}`" for file in outside)
         paragraphs.append(

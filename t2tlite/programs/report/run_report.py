@@ -32,8 +32,7 @@ from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import DecodeRecord, Environment, RunFolder
-from t2tlite.tasks.catalogue import open_task
-from t2tlite.tasks.task import signature_lines
+from t2tlite.tasks.task import open_task, signature_lines
 
 T = TypeVar("T")
 
@@ -149,7 +148,7 @@ def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
             for name, value in record.decode_hparams.items()
             if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
         ]
-        signatures = signature_lines(record.signatures) or [record.signature]
+        signatures = signature_lines(record.signatures)
         settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
     return [
         table(["split", "step", "checkpoint", "sentences", *names], scores),

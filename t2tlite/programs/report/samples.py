@@ -21,7 +21,7 @@ def sample_blocks(
     `outputs` has the best output of each sentence, `references` the targets as stored in the token store; sources and
     references are empty if they are not known.
     """
-    if task.outputs == "trees":
+    if task.makes_trees:
         blocks = []
         for i in evenly_spaced(len(outputs), TREES):
             gold = {"gold": task.reference(sources[i], references[i])} if sources else {}
