@@ -86,10 +86,11 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 )
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
+    from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
     from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
     from t2tlite.programs.bulk.file_job import DecodeJob, ScoreJob
     from t2tlite.programs.bulk.line_format import LineFormat
-    from t2tlite.programs.runs.engines import check_engine_options
+    from t2tlite.programs.runs.load import check_engine_options
     from t2tlite.programs.runs.translator import decode_options
 
     folder = flags.run_folder(args)
@@ -98,7 +99,8 @@ def main(args: flags.Args) -> None:
     _check_together(args)
     folder.hparams()  # raises if there is no run
     options = decode_options(folder.manifest(), args.decode_hparams)
-    check_engine_options(args.engine, options)  # before a model is converted for the engine
+    features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
+    check_engine_options(args.engine, options, *features)  # before a model is converted for the engine
     pipeline = flags.pipeline(args)
     _check_before_work(args, pipeline)
     model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
@@ -138,7 +140,7 @@ def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
 
 
 def _decode_typed(job: DecodeJob) -> None:
-    from t2tlite.decoding.sentences import NO_FILE
+    from t2tlite.decoding.source_text import NO_FILE
     from t2tlite.programs.bulk.windows import WindowOptions
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
@@ -186,9 +188,6 @@ def _check_together(args: flags.Args) -> None:
         raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
     if args.split and args.decode_to_file == "-":
         raise flags.CommandError("--split prints its report. Received: --decode_to_file=- as well. Name a file.")
-    if args.engine != "tensorflow" and (args.alignments or args.prefixes):
-        given = "--alignments" if args.alignments else "--prefixes"
-        raise flags.CommandError(f"{given} needs the engine tensorflow. Received: --engine={args.engine} as well.")
     nbest = args.output_format == "nbest"
     refused = {"--output_format=nbest": nbest, "--alignments": args.alignments, "--prefixes": args.prefixes}
     for flag, is_given in refused.items():

@@ -201,7 +201,7 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     for source, target in pairs:
         pair = (model.source_encoder.encode(text) for text in (source, target))
         inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
-        logits = np.array(model.model(inputs, targets), np.float64)[0]
+        logits = np.array(model.engine.model(inputs, targets), np.float64)[0]
         log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]

@@ -81,8 +81,8 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
     stderr = capsys.readouterr().err
     assert stderr == (
-        "t2tlite: The engine ctranslate2 decodes only with min_length=0. Received: min_length=5. Leave it out, or use "
-        "the engine tensorflow.\n"
+        "t2tlite: The engine ctranslate2 supports alpha, batch_size, beam_size, extra_length, return_beams, t2t_rules. "
+        "Received: min_length=5. Leave out what it does not support, or decode with the engine tensorflow.\n"
     )
     assert not (tiny_run_copy / "ctranslate2").exists()
 

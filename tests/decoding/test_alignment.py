@@ -77,7 +77,9 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
                 continue
             source_ids = model.source_encoder.encode(sentence)
             inputs, targets = (np.array([[*ids, 1]], np.int32) for ids in (source_ids, output.ids))
-            cross = np.mean([np.asarray(layer)[0].mean(0) for layer in model.model.attention(inputs, targets).cross], 0)
+            cross = np.mean(
+                [np.asarray(layer)[0].mean(0) for layer in model.engine.attention(inputs, targets).cross], 0
+            )
             starts = [piece.startswith("▁") for piece in model.source_encoder.pieces(source_ids)]
             source_words = np.cumsum(starts) - 1
             target_words = np.cumsum([p.startswith("▁") for p in model.target_encoder.pieces(output.ids)]) - 1

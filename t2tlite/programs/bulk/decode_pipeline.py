@@ -24,7 +24,7 @@ from tqdm import tqdm
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.pipeline import Pipeline
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.source_text import Origin
 from t2tlite.files.atomic_file import replaceable
 from t2tlite.files.records import read_record, write_record
 from t2tlite.programs.bulk.decode_file import FILE_WINDOW
@@ -33,7 +33,7 @@ from t2tlite.programs.bulk.inputs import TextInput
 from t2tlite.programs.bulk.line_format import LineFormat
 from t2tlite.programs.bulk.outputs import ResumableOutput
 from t2tlite.programs.bulk.windows import WindowOptions, cut_windows
-from t2tlite.programs.runs.engines import load_with_engine
+from t2tlite.programs.runs.load import load
 
 AGAIN = "Run the same command again."
 WINDOW_FILE = re.compile(r"[0-9a-f]{32}\.(in|out)\.json|\.[0-9a-f]{32}\.(in|out)\.json\.[0-9a-f]{8}\.tmp")
@@ -158,7 +158,7 @@ def _start_decoding(
     line_format: LineFormat,
 ) -> Callable[[tuple[Path, Path]], None]:
     """What a worker does: it decodes windows, each given as the paths of output and input."""
-    job = DecodeJob(load_with_engine(run, checkpoint, engine, quantization), options, line_format)
+    job = DecodeJob(load(run, checkpoint, engine, quantization), options, line_format)
     return functools.partial(_decode_window, job)
 
 

@@ -13,15 +13,14 @@ from tqdm import tqdm
 
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import SPLITS
-from t2tlite.decoding.sentences import NO_FILE, Origin
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import TENSORFLOW
+from t2tlite.decoding.source_text import NO_FILE, Origin, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.file_job import BAR, DecodeJob, interrupt_at_sigterm
 from t2tlite.programs.bulk.line_format import read_records, record_lines
 from t2tlite.programs.bulk.outputs import Progress, ResumableOutput
 from t2tlite.programs.bulk.windows import Window, WindowOptions
-from t2tlite.programs.examples import evenly_spaced
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import DecodeRecord, RunFolder
 from t2tlite.tasks.task import Output, Score, Task, signature_lines

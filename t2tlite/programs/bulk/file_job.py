@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import t2tlite
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.source_text import Origin
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, split_lines

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.source_text import Origin
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.bulk.file_job import FileJob
 

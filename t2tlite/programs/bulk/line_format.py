@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.source_text import Origin
 from t2tlite.programs.bulk.windows import Window
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Output
@@ -53,11 +54,11 @@ class LineFormat:
     def score_lines(self, window: Window, options: DecodeHParams) -> list[str]:
         """What is written for a scored window: log_prob and score of each pair.
 
-        Under DecodeRules.score_per_token the score alone.
+        Under tensor2tensor's rules the score alone.
         """
         lines = []
         for source, output in zip(window.sources, window.best, strict=True):
-            if options.rules.score_per_token:
+            if rules_of(options).scores_per_token:
                 values = {"negative_log_prob_per_token": output.score}
             else:
                 values = {"log_prob": output.log_prob, "score": output.score}

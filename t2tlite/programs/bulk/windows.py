@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.source_text import Origin
 from t2tlite.tasks.task import Output
 
 
@@ -45,7 +46,7 @@ def cut_windows(
     tensor2tensor's rules a translation depends on what is decoded together, but not on what has arrived: all lines are
     one window, or each is.
     """
-    if options.rules.batches_of_sentences or options.rules.shared_length_limit:
+    if rules_of(options).depends_on_batch:
         return cut(lines, 1 if window_options.one_by_one else None, origin)
     return cut(lines, max(window_options.max_sentences, options.batch_size), origin, window_options.is_ready)
 

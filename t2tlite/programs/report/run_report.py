@@ -21,9 +21,9 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
-from t2tlite.programs.examples import evenly_spaced
 from t2tlite.programs.report import document
 from t2tlite.programs.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.programs.report.events import History, read_history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t2tlite.programs.examples import evenly_spaced
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import drawings, folded, listing, paragraph, table
 from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.tasks.task import Task

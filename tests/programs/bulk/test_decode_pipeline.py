@@ -50,7 +50,7 @@ def source(tmp_path, monkeypatch):
 @pytest.fixture
 def open_job(tiny_run, load, monkeypatch):
     """open_job(changes, line_format): a job of the run, whose model is loaded once."""
-    monkeypatch.setattr(decode_pipeline, "load_with_engine", lambda run, *others: load(tiny_run.run, None))
+    monkeypatch.setattr(decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None))
 
     def run(changes="beam_size=2", line_format=PLAIN):
         options = decode_options(RunFolder(tiny_run.run).manifest(), changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.sentences import NO_FILE, Origin
+from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.programs.bulk.file_job import DecodeJob
 from t2tlite.programs.bulk.windows import WindowOptions, cut_windows
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2tlite.programs.examples import evenly_spaced
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import Drawings
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.tasks.parsing import ParsingTask
