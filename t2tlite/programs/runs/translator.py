@@ -11,6 +11,7 @@ import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
+from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.sentences import NO_FILE, Origin, listed, one_or_all
 from t2tlite.decoding.text_decoder import Done, TextDecoder
 from t2tlite.programs.visualise.attention import Attention
@@ -142,8 +143,22 @@ class Translator(TextDecoder):
         found = self.model.attention(inputs, targets)
         encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
         source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
-        texts = source, self._text(target_ids)
-        return Attention(source_pieces, target_pieces, encoder, decoder, cross, *texts, self.facts.run, self.step)
+        target = self._text(target_ids)
+        source_words = words_of_pieces(self.source_encoder, source_ids, source)
+        target_words = words_of_pieces(self.target_encoder, sides[1][:-1], target)
+        return Attention(
+            source_pieces,
+            target_pieces,
+            encoder,
+            decoder,
+            cross,
+            source,
+            target,
+            self.facts.run,
+            self.step,
+            source_words,
+            target_words,
+        )
 
     def export(
         self,

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from t2tlite.programs.runs.checkpoint_choice import remarks
 from t2tlite.programs.runs.engines import load_with_engine
 from t2tlite.programs.runs.translator import Translator, decode_options
+from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
 from t2tlite.run_folder import RunFolder
 
-if TYPE_CHECKING:
-    from t2tlite.programs.serving.server import ServerOptions
+DETECTED = "A text whose language is detected."
 
 
-def load_catalogue(
-    options: ServerOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]
-) -> Catalogue:
+def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
     """The models of the runs, warm. Raises ValueError or OSError if a run cannot be loaded."""
+    detect(DETECTED, [])  # loads the classifier, so that the first request is quick
     models = []
     for run, (source, target) in zip(options.runs, pairs, strict=True):
         started = time.monotonic()
@@ -32,8 +31,8 @@ def load_catalogue(
             encoders = translator.source_encoder, translator.target_encoder
             translator = Translator(translator.model, encoders, translator.manifest, False, translator.checkpoint)
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        largest = max(options.service.max_beam_size, defaults.beam_size)
-        models.append(model := ServedModel(translator, source, target, defaults, largest))
+        model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size))
         model.warm_up()
+        models.append(model)
         report(f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f} seconds.")
     return Catalogue(models)

@@ -58,6 +58,8 @@ class Attention:
     target: str = ""  # its translation as text
     run: str = ""  # the run directory of the model
     step: int | None = None  # its checkpoint's
+    source_words: Sequence[int] = ()  # the word of each source piece but EOS, counted from 0; see alignment.py
+    target_words: Sequence[int] = ()  # likewise of the target
 
     def __post_init__(self) -> None:
         for kind in KINDS:

@@ -18,10 +18,10 @@ import httpx
 import pytest
 from running import Running, running, served
 
-from t2tlite.programs.serving.batching import Limits
 from t2tlite.programs.serving.served_model import ServedModel
 from t2tlite.programs.serving.server import bind
 
+JSON = {"Content-Type": "application/json"}
 SENTENCE = "red cat sees dog"
 WAIT_S = 30
 
@@ -48,7 +48,7 @@ def slow_server(translator, **options):
     """A server whose translator waits, and the translator."""
     slow = Slow(translator)
     model = served(translator)
-    with running([ServedModel(slow, "en", "de", model.options, 16)], **options) as server:
+    with running([ServedModel(slow, "en", "de", model.options)], **options) as server:
         try:
             yield server, slow
         finally:
@@ -84,7 +84,7 @@ def until(condition):
     ],
 )
 def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message):
-    found = httpx.post(f"{server.url}/v1/translate", content=body, timeout=60)
+    found = httpx.post(f"{server.url}/v1/translate", headers=JSON, content=body, timeout=60)
     assert found.status_code == 400
     assert message in found.json()["error"]
 
@@ -105,7 +105,9 @@ def test_too_much_text_has_status_413(server):
 
 
 def test_a_body_without_a_length_is_limited_too(server):
-    found = httpx.post(f"{server.url}/v1/translate", content=(b"x" * 65536 for _ in range(20)), timeout=60)
+    found = httpx.post(
+        f"{server.url}/v1/translate", headers=JSON, content=(b"x" * 65536 for _ in range(20)), timeout=60
+    )
     assert found.status_code == 413
 
 
@@ -195,7 +197,7 @@ def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
         def decode(self, sentences, options):
             raise RuntimeError("a secret of /home/someone")
 
-    with running([ServedModel(Broken(), "en", "de", served(translator).options, 16)]) as server:
+    with running([ServedModel(Broken(), "en", "de", served(translator).options)]) as server:
         found = server.post("/v1/translate", {"q": SENTENCE})
         assert found.status_code == 500
         assert found.json() == {"error": "The server could not compute this request; its log says why."}
@@ -213,7 +215,7 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
 
 
 def test_a_full_queue_has_status_503_and_a_time_to_come_back(translator):
-    with slow_server(translator, limits=Limits(max_queue=2)) as (server, slow), ThreadPoolExecutor(4) as clients:
+    with slow_server(translator, max_queue=2) as (server, slow), ThreadPoolExecutor(4) as clients:
         asked = [clients.submit(server.post, "/v1/translate", {"q": SENTENCE})]
         assert slow.begun.wait(WAIT_S)
         asked.append(clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3}))
@@ -231,7 +233,7 @@ def test_what_a_client_asked_that_went_away_is_not_computed(translator, stream):
         assert slow.begun.wait(WAIT_S)
         body = json.dumps({"q": "bird likes fish", "stream": stream}).encode()
         with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
-            head = f"POST /v1/translate HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = f"POST /v1/translate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall(head.encode() + body)
             until(lambda: server.service.batcher.queue_length == 1)
         until(lambda: server.service.batcher.queue_length == 0)
