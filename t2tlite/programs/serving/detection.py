@@ -33,6 +33,8 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detected]:
         return undecided
     labels = {code: _label(code) for code in candidates}
     known = frozenset(label for label in labels.values() if label is not None)
+    if not known:
+        return undecided
     restricted = None not in labels.values()
     probabilities = dict(_identifier(known if restricted else None).rank(text))
     best, second = sorted([0.0, 0.0, *(float(probabilities[label]) for label in known)])[:-3:-1]

@@ -11,15 +11,13 @@ from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
-from t2tlite.programs.serving.served_model import Catalogue, ServedModel
+from t2tlite.programs.serving.served_model import WARM_UP, Catalogue, ServedModel
 from t2tlite.run_folder import RunFolder
-
-DETECTED = "A text whose language is detected."
 
 
 def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
     """The models of the runs, warm. Raises ValueError or OSError if a run cannot be loaded."""
-    detect(DETECTED, [])  # loads the classifier, so that the first request is quick
+    detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
     models = []
     for run, (source, target) in zip(options.runs, pairs, strict=True):
         started = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,7 @@ async def attention_page(
     service.check_key(key_of(request))
     body = schemas.AttentionRequest(q=q, translation=translation, source=source, target=target)
     attention, _ = await _attention(service, request, body)
+    attention = dataclasses.replace(attention, run="")  # a folder of this machine
     try:
         return HTMLResponse(await service.in_thread(page, attention))
     except ValueError as error:  # too many weights

@@ -11,6 +11,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
+MAX_COUNT = 10_000  # that a request may name, before it is compared with what the model allows
+
 
 class StopAtFirst(FailFast):
     """Stops the check of a list at its first wrong entry; unlike FailFast it can be part of a union."""
@@ -47,12 +49,15 @@ class TranslateRequest(RequestBody):
     q: str | Texts = Field(description="A text, or a list of texts.", examples=["The cat sleeps. The dog does not."])
     source: Source = None
     target: Target = None
-    n_best: int = Field(default=1, description="Translations of each sentence, best first.", examples=[3], ge=1)
+    n_best: int = Field(
+        default=1, description="Translations of each sentence, best first.", examples=[3], ge=1, le=MAX_COUNT
+    )
     beam_size: int | None = Field(
         default=None,
         description="Hypotheses kept in the search; 1 is greedy search. By default the model's.",
         examples=[4],
         ge=1,
+        le=MAX_COUNT,
     )
     alpha: float | None = Field(
         default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6], ge=0

@@ -102,8 +102,9 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     work = Doubling()
     clients = [Client(batcher, work, ["x"])]
     started(work)
-    clients.append(Client(batcher, work, ["y"] * 12))  # there was room: a request is taken whole
-    assert batcher.queue_length == 12
+    clients.append(Client(batcher, work, ["y"] * 12))
+    Client(batcher, work, ["u"])  # jobs are counted, not their items
+    assert batcher.queue_length == 13
     with pytest.raises(RequestError, match="as many requests as it can take") as refused:
         Client(batcher, work, ["z"])
     assert (refused.value.status, refused.value.retry_after_s) == (503, 1)

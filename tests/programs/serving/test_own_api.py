@@ -156,4 +156,6 @@ def test_auto_detects_the_source_among_the_pairs(both_ways):
     asked = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
     found = both_ways.post("/translate", asked).json()
     assert found["detectedLanguage"]["language"] == "de"
-    assert both_ways.post("/detect", {"q": "The cat is here"}).json()[0] == {"confidence": 100.0, "language": "en"}
+    first, *_ = both_ways.post("/detect", {"q": "The cat is here"}).json()
+    assert first["language"] == "en"
+    assert first["confidence"] > 95
