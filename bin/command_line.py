@@ -1,6 +1,6 @@
 """The flags of a command line: parses them, says what is wrong with them, prints their help.
 
-`bin/definitions.py` has their types, defaults and help texts; what their values stand for is in `bin/flags.py`.
+`bin/definitions.py` defines them; what their values stand for is in `bin/flags.py`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DEFINE = {
 }
 
 HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
-Names = str | type[CheckedFields]  # names of flags, separated by spaces; or a class, each of whose fields is a flag
+Names = str | type[CheckedFields]  # names of flags, separated by spaces; or a class whose fields are flags
 
 GENERAL_HELP = {  # of the flags of every command
     "--flagfile": "File with a flag on each line, such as RUN/flags.txt; flags given after it override it.",
@@ -38,36 +38,32 @@ GENERAL_HELP = {  # of the flags of every command
 
 
 class Args(SimpleNamespace):
-    """The flag values of one call, by name. They stay in `bin`; the library gets typed objects made of them."""
+    """The flag values of a call, by name. The library gets typed objects made of them."""
 
     options: dict[str, Any]  # the problem options that were given
 
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command in order, with an entry for each problem option if `names` has PROBLEM_OPTIONS."""
+    """The flags of a command in order; PROBLEM_OPTIONS stands for those of all problems."""
+    own = own_flags(names)
     flags: dict[str, Flag] = {}
-    for entry in names:
-        if not isinstance(entry, str):
-            flags |= field_flags(entry)
-            continue
-        for name in entry.split():
-            if name == PROBLEM_OPTIONS:
-                flags |= _options(names)
-            else:
-                flags["output_dir" if name == RUNS else name] = DEFINITIONS[name]
+    for name, flag in own.items():
+        if name == PROBLEM_OPTIONS:
+            flags |= {option: flag for option, flag in problem_flags().items() if option not in own}
+        else:
+            flags[name] = flag
     return flags
 
 
-def includes(names: Sequence[Names], name: str) -> bool:
-    """Whether a command takes the flag of that name, or PROBLEM_OPTIONS."""
-    return any(name in (entry.split() if isinstance(entry, str) else field_flags(entry)) for entry in names)
-
-
-def _options(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command that are options of problems alone."""
-    if not includes(names, PROBLEM_OPTIONS):
-        return {}
-    return {option: flag for option, flag in problem_flags().items() if not includes(names, option)}
+def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
+    """The flags of a command without problem options, for which there is one entry, PROBLEM_OPTIONS."""
+    flags: dict[str, Flag] = {}
+    for entry in names:
+        if isinstance(entry, str):
+            flags |= {"output_dir" if name == RUNS else name: DEFINITIONS[name] for name in entry.split()}
+        else:
+            flags |= field_flags(entry)
+    return flags
 
 
 def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
@@ -86,9 +82,10 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
     args = {name: getattr(values, name) for name in known}
     args |= {name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS}
-    options = {name: args.pop(name) for name in _options(names)}
-    given = {name: tuple(v) if isinstance(v, list) else v for name, v in options.items() if v is not None}
-    return Args(**args, options=given)
+    own = own_flags(names)
+    options = {name: value for name, value in args.items() if name not in own and value is not None}
+    args = {name: value for name, value in args.items() if name in own}
+    return Args(**args, options={name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})
 
 
 def help_text(doc: str | None, names: Sequence[Names]) -> str:
@@ -105,7 +102,7 @@ def help_text(doc: str | None, names: Sequence[Names]) -> str:
 
 
 def read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = False) -> list[str]:
-    """Parses flags, and those of the files that --flagfile names, into `values`; returns what is not a flag."""
+    """Parses flags, also those in the files of --flagfile, into `values`; returns what is not a flag."""
     try:
         return values(["t2tlite", *argv], known_only=known_only)[1:]
     except (absl_flags.CantOpenFlagFileError, UnicodeDecodeError) as error:
@@ -114,14 +111,14 @@ def read(values: absl_flags.FlagValues, argv: Sequence[str], known_only: bool = 
 
 
 def _wrong_value(error: absl_flags.IllegalFlagValueError, known: dict[str, Flag]) -> str:
-    """What kind of value a flag takes; absl's message, `flag --NAME=VALUE: REASON`, says what Python cannot convert."""
+    """The kind of value that a flag takes, instead of absl's message `flag --NAME=VALUE: REASON`."""
     name, _, rest = str(error).removeprefix("flag --").partition("=")
     value, kind = rest.removesuffix(f": {error.__context__}"), known[name].kind if name in known else None
     return f"--{name} must be {KINDS[kind]}. Received: {value!r}." if kind in KINDS else str(error)
 
 
 def unknown_flag(error: absl_flags.UnrecognizedFlagError, known: dict[str, Flag]) -> str:
-    """absl's message with the flags that are spelt like it; or, if that is a field of the hparams, how to set that."""
+    """absl's message with flags that are spelt like it; or how to set a field of the hparams of that name."""
     records = {flag: record for flag, record in HPARAMS_FLAGS.items() if flag in known}
     fields = {field.name: flag for flag, record in records.items() for field in dataclasses.fields(record)}
     likely = difflib.get_close_matches(error.flagname, [*known, *fields], n=1, cutoff=0.8)

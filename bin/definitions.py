@@ -76,9 +76,9 @@ DEFINITIONS: dict[str, Flag] = {
     "generate_data": switch("Make the data first, as t2t-datagen does; complete data is not made again."),
     "num_processes": Flag("Processes that encode text; by default one per CPU core.", int),
     "beam_runner": Flag(
-        "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DataflowRunner, FlinkRunner, "
-        "SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
-        "'t2tlite[beam]'."
+        "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DaskRunner, DataflowRunner, "
+        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
+        "'t2tlite[beam]', or 't2tlite[dask]' for Dask."
     ),
     "beam_options": Flag(
         "Options of Apache Beam, in quotes: '--direct_num_workers=8 --direct_running_mode=multi_processing'", str, ""
@@ -180,6 +180,7 @@ DEFINITIONS: dict[str, Flag] = {
     "picture": Flag("File of the picture, ending in .png or .svg."),
     "html": Flag("File of the page."),
     # serving
+    PROBLEM_OPTIONS: Flag("The options of all problems."),
     RUNS: Flag("Folder of a run to serve; can be given several times.", tuple),
     "languages": Flag(
         "Language pair of each run, in the order of --output_dir, comma-separated: en-de,de-en. By default what the "

@@ -1,13 +1,12 @@
-"""The frame in which every command runs, reports mistakes and returns its exit status; and what flag values stand for.
+"""The frame in which every command runs and reports mistakes; and what flag values stand for.
 
-A command names the flags it takes; `bin/definitions.py` has their types, defaults and help texts, `bin/command_line.py`
-parses them. Instead of names it can give a class of `CheckedFields`, each of whose fields is a flag; `filled` makes an
-object of that class.
+A command names its flags, which `bin/definitions.py` defines and `bin/command_line.py` parses. A class of
+`CheckedFields` among the names stands for a flag for each field; `filled` makes an object of that class.
 
     @flags.command(__doc__, "problem data_dir tmp_dir problem_options", LoopConfig, "verbosity")
     def main(args: flags.Args) -> None: ...
 
-Each call of `main` has flag values of its own, so that several commands can run in one process (the tests do).
+Each call of `main` has flag values of its own, so that several commands can run in one process.
 """
 
 from __future__ import annotations
@@ -27,17 +26,18 @@ from absl import flags as absl_flags
 
 import t2tlite
 from t2tlite import registry
-from t2tlite.bin.command_line import Args, Names, definitions, help_text, includes, parse, read, unknown_flag
+from t2tlite.bin.command_line import Args, Names, definitions, help_text, own_flags, parse, read, unknown_flag
 from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
+from t2tlite.console import say
+from t2tlite.data.pipeline import Pipeline
 from t2tlite.quiet import quiet_stderr
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
     from t2tlite.data.generate import Generated
-    from t2tlite.data.pipeline import Pipeline
     from t2tlite.programs.runs.translator import Translator
     from t2tlite.run_folder import RunFolder
 
@@ -91,7 +91,8 @@ class Command(NamedTuple):
                 raise
             return _fail(program, str(error))
         except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
-            return _fail(program, str(error) or "Interrupted.", 128 + getattr(error, "signal_number", signal.SIGINT))
+            number = getattr(error, "signal_number", signal.SIGINT)
+            return _fail(program, str(error) or "Interrupted.", 128 + number)
         return 0
 
     def _prepare(self, args: Args) -> None:
@@ -100,12 +101,13 @@ class Command(NamedTuple):
             set_verbosity(args.verbosity)
         if self.takes("t2t_usr_dir"):
             import_user_package(args.t2t_usr_dir)
-        if self.takes("verbosity") and getattr(args, "engine", "tensorflow") == "tensorflow":  # others start sooner
+        other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
+        if self.takes("verbosity") and not other_engine:
             import_tensorflow(args.verbosity)
 
     def takes(self, name: str) -> bool:
         """Whether the flag is one of the command's."""
-        return includes(self.names, name)
+        return name in own_flags(self.names)
 
 
 def command(doc: str | None, *names: Names) -> Callable[[Callable[[Args], None]], Command]:
@@ -125,7 +127,7 @@ def require(args: Args, *names: str, example: str = "") -> None:
 
 
 def run_folder(args: Args) -> RunFolder:
-    """The run that --output_dir names, or --problem and --hparams_set; raises CommandError if neither is given."""
+    """The run that --output_dir names, or --problem and --hparams_set; CommandError without either."""
     from t2tlite.run_folder import RunFolder
 
     if args.output_dir is None and args.problem and args.hparams_set:
@@ -144,20 +146,18 @@ def data_dir(args: Args) -> Path:
 
 def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
-    import t2tlite.tasks  # noqa: F401  registers ours
     from t2tlite.data.generate import generate
 
     require(args, "problem", example="t2t-datagen --problem=grammar_ende; --registry_help lists the problems")
     problem = registry.problem(args.problem, **args.options)
+    importlib.import_module("t2tlite.tasks")
     registry.task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)
     return generate(problem, data_dir(args), tmp_dir, args.num_processes, pipeline)
 
 
 def pipeline(args: Args) -> Pipeline | None:
-    """The pipeline of --beam_runner and --beam_options, or None; raises CommandError for options without a runner."""
-    from t2tlite.data.pipeline import Pipeline
-
+    """The pipeline of --beam_runner, or None; CommandError for --beam_options without a runner."""
     if args.beam_options and not args.beam_runner:
         raise CommandError(f"--beam_options go with --beam_runner. Received: {args.beam_options} alone.")
     return Pipeline(args.beam_runner, args.beam_options) if args.beam_runner else None
@@ -167,13 +167,11 @@ def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
     """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
-    from t2tlite.programs.runs.checkpoint_choice import remarks
-    from t2tlite.programs.runs.engines import load_with_engine
+    from t2tlite.programs.runs import checkpoint_choice, engines
 
-    report = functools.partial(print, file=sys.stderr)
-    model = load_with_engine(folder.path, checkpoint_path, engine, quantization, report)
-    for remark in remarks(folder, model.checkpoint):
-        report(remark)
+    model = engines.load_with_engine(folder.path, checkpoint_path, engine, quantization, say)
+    for remark in checkpoint_choice.remarks(folder, model.checkpoint):
+        say(remark)
     return model
 
 
@@ -186,7 +184,7 @@ def open_data(args: Args) -> Dataset:
     from t2tlite.data.dataset import open_dataset
 
     if args.generate_data:
-        print(make_data(args), file=sys.stderr)
+        say(str(make_data(args)))
     elif args.options:
         given = ", ".join(f"--{name}" for name in args.options)
         raise CommandError(f"{given}: options of the data need --generate_data, or belong to t2t-datagen.")
@@ -200,7 +198,8 @@ def open_data(args: Args) -> Dataset:
 
 def datagen_command(args: Args) -> str:
     """The command that makes the problem's data; FOLDER and FILE stand for what only the user knows."""
-    values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir") if getattr(args, name) is not None}
+    values = {name: getattr(args, name) for name in ("tmp_dir", "t2t_usr_dir")}
+    values = {name: value for name, value in values.items() if value is not None}
     cls = registry.problem_classes().get((args.problem or "").removesuffix("_rev"))
     for name in getattr(cls, "needed_flags", ()):
         values.setdefault(name, "FOLDER" if name.endswith("_dir") else "FILE")
@@ -209,7 +208,7 @@ def datagen_command(args: Args) -> str:
 
 
 def filled(cls: type[C], args: Args, **others: Any) -> C:
-    """An object of a class whose fields are flags of the command; `others` are values of flags that were not given."""
+    """An object whose fields are flags of the command; `others` are values for those not given."""
     given = {field.name: getattr(args, field.name, None) for field in dataclasses.fields(cls)}
     values = {name: tuple(v) if isinstance(v, list) else v for name, v in given.items() if v is not None}
     return cls(**(others | values))
@@ -217,15 +216,15 @@ def filled(cls: type[C], args: Args, **others: Any) -> C:
 
 def words(args: Args, defaults: bool = False) -> list[str]:
     """The flags that were given, as --name=value; with `defaults`, all flags that have a value."""
-    found = []
+    words = []
     for name, value in {**vars(args), **args.options}.items():
         if name == "options" or value is None or value is False:
             continue
         shown = ",".join(value) if isinstance(value, list | tuple) else value
         default = DEFINITIONS[name].default if name in DEFINITIONS else None
         if shown != "" and (defaults or shown != default):
-            found.append(f"--{name}={shown}")
-    return found
+            words.append(f"--{name}={shown}")
+    return words
 
 
 def recorded(program: str, args: Args) -> list[str]:
@@ -234,7 +233,7 @@ def recorded(program: str, args: Args) -> list[str]:
 
 
 def set_verbosity(verbosity: str) -> None:
-    """Hides TensorFlow's start-up messages, unless the verbosity is info or debug. Call before it is imported."""
+    """Hides TensorFlow's start-up messages unless it is info or debug. Call before TensorFlow is imported."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
@@ -250,10 +249,12 @@ def import_tensorflow(verbosity: str) -> None:
 
 def _information(args: Args) -> str:
     """What --registry_help or --show_hparams prints; empty if neither is given."""
-    wanted = getattr(args, "registry_help", False), getattr(args, "show_hparams", None)
-    if any(wanted):
-        importlib.import_module("t2tlite.hparams")
-    return registry.registry_help() if wanted[0] else show_hparams(wanted[1], args.hparams) if wanted[1] else ""
+    importlib.import_module("t2tlite.hparams")
+    if getattr(args, "registry_help", False):
+        return registry.registry_help()
+    if hparam_set := getattr(args, "show_hparams", None):
+        return show_hparams(hparam_set, args.hparams)
+    return ""
 
 
 def _register_problems(argv: Sequence[str]) -> None:
@@ -266,5 +267,5 @@ def _register_problems(argv: Sequence[str]) -> None:
 
 
 def _fail(program: str, message: str, status: int = 1) -> int:
-    print(f"{program}: {message}", file=sys.stderr)
+    say(f"{program}: {message}")
     return status

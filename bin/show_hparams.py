@@ -1,4 +1,4 @@
-"""What --show_hparams prints: every field of an hparam set, its value, its meaning, and where the set differs."""
+"""--show_hparams: every field of an hparam set, its value, its meaning, and where the set differs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ def show_hparams(name: str, changes: str) -> str:
 
     Raises ValueError for an unknown set or field.
     """
-    base, found = HParams(), registry.hparams(name)
-    shown = found.override(changes)
+    base, shown = HParams(), registry.hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
     lines = [f"{name}{changed}", ""]
     lines += textwrap.wrap(" ".join(inspect.cleandoc(registry.hparams_doc(name)).split()), WIDTH)
@@ -32,7 +31,6 @@ def show_hparams(name: str, changes: str) -> str:
         value, usual = getattr(shown, field.name), getattr(base, field.name)
         differs = value != usual
         lines.append(f"{'*' if differs else ' '} {field.name}={value}" + (f"  [{usual}]" if differs else ""))
-        lines += textwrap.wrap(
-            facts_of(field).meaning, WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6, break_on_hyphens=False
-        )
+        meaning = textwrap.wrap(facts_of(field).meaning, WIDTH - 6, break_on_hyphens=False)
+        lines += [f"      {line}" for line in meaning]
     return "\n".join(lines)

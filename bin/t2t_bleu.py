@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 @flags.command(__doc__, "translation reference metrics compare seed tokenize lowercase compound_split")
 def main(args: flags.Args) -> None:
     """Prints the scores that the flags ask for."""
-    from t2tlite.metrics.bleu import compound_split_bleu
-    from t2tlite.metrics.corpus_metrics import corpus_scores, paired_bootstrap
+    from t2tlite.metrics import bleu, corpus_metrics
 
     flags.require(args, "translation", "reference", "metrics")
     if args.compare and args.compound_split:
@@ -56,39 +55,36 @@ def main(args: flags.Args) -> None:
     translations, references = texts[args.translation], texts[args.reference]
     how = args.metrics, args.tokenize, args.lowercase
     if args.compare:
-        differences = paired_bootstrap(texts[args.compare], translations, references, *how, seed=args.seed)
+        differences = corpus_metrics.paired_bootstrap(
+            texts[args.compare], translations, references, *how, seed=args.seed
+        )
         print(_comparison(args.compare, args.translation, differences))
         return
-    for score in corpus_scores(translations, references, *how):
+    for score in corpus_metrics.corpus_scores(translations, references, *how):
         print(score)
     if args.compound_split:
-        print(compound_split_bleu(translations, references))
+        print(bleu.compound_split_bleu(translations, references))
 
 
 def _comparison(baseline: str, system: str, differences: list[Difference]) -> str:
     """A table with a line for each metric, and notes on it."""
     names = [Path(path).name for path in (baseline, system)]
-    rows = [("metric", *(names if len(set(names)) == 2 else (baseline, system)), "difference", "p", "")]
-    for one in differences:
-        rows.append(
-            (
-                one.metric,
-                _with_interval(one.baseline, one.baseline_interval),
-                _with_interval(one.system, one.system_interval),
-                f"{one.system - one.baseline:+.2f}",
-                f"{one.p:.4f}",
-                "significant" if one.is_significant else "not significant",
-            )
+    names = names if len(set(names)) == 2 else [baseline, system]
+    rows = [("metric", *names, "difference", "p", "")]
+    for score in differences:
+        row = (
+            score.metric,
+            _with_interval(score.baseline, score.baseline_interval),
+            _with_interval(score.system, score.system_interval),
+            f"{score.system - score.baseline:+.2f}",
+            f"{score.p:.4f}",
+            "significant" if score.is_significant else "not significant",
         )
+        rows.append(row)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows)
-    return "\n".join(
-        [
-            *table,
-            "In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.",
-            *(f"{one.metric}|{one.signature}" for one in differences),
-        ]
-    )
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
+    lines.append("In brackets: mean and 95% confidence interval over the resamples. Significant: p below 0.05.")
+    return "\n".join([*lines, *(f"{score.metric}|{score.signature}" for score in differences)])
 
 
 def _with_interval(score: float, interval: tuple[float, float]) -> str:

@@ -31,17 +31,15 @@ A tree of the Penn Treebank has an outer bracket without a label, which COLLINS.
 
 from __future__ import annotations
 
-import sys
-
 from t2tlite.bin import flags
+from t2tlite.console import say
 from t2tlite.files.text_files import check_line_counts
+from t2tlite.trees import evalb, evalb_parameters
 
 
 @flags.command(__doc__, "gold predicted sentences prm")
 def main(args: flags.Args) -> None:
     """Prints the scores."""
-    from t2tlite.trees import evalb, evalb_parameters
-
     flags.require(args, "gold", "predicted")
     parameters = evalb_parameters.read_parameters(args.prm) if args.prm else evalb_parameters.COLLINS
     gold, predicted = list(evalb.read_parses(args.gold)), list(evalb.read_parses(args.predicted))
@@ -52,7 +50,7 @@ def main(args: flags.Args) -> None:
     scores = [evalb.score_sentence(g, p, parameters) for g, p in zip(gold, predicted, strict=True)]
     for number, score in enumerate(scores, start=1):
         if score.message:
-            print(f"{number} : {score.message}", file=sys.stderr)
+            say(f"{number} : {score.message}")
     if args.sentences:
         print(evalb.format_table(scores))
     print(f"=== Summary ===\n\n-- All --\n{evalb.summarise(scores)}")

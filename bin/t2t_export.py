@@ -22,6 +22,8 @@ is an error that names it. docs/export.md has examples.
 from __future__ import annotations
 
 from t2tlite.bin import flags
+from t2tlite.programs.export.export_folder import ExportFolder
+from t2tlite.programs.export.settings import Settings
 
 
 @flags.command(
@@ -31,24 +33,21 @@ from t2tlite.bin import flags
 )
 def main(args: flags.Args) -> None:
     """Exports the run, and reports what was compared with it."""
-    from t2tlite.programs.export.export import export_model
-    from t2tlite.programs.export.export_folder import ExportFolder
-    from t2tlite.programs.export.formats import find_format
-    from t2tlite.programs.export.settings import Settings
+    from t2tlite.programs.export import export, formats
     from t2tlite.programs.runs.translator import decode_options
 
     flags.require(args, "export_dir", "format")
-    find_format(args.format)  # before the model is loaded
+    formats.find_format(args.format)  # before the model is loaded
     run, folder = flags.run_folder(args), ExportFolder(args.export_dir, args.overwrite)
     run.hparams()
     settings = Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
     folder.check()
     model = flags.load_run(run, args.checkpoint_path)
     try:
-        export = export_model(model, folder, args.format, settings)
+        exported = export.export_model(model, folder, args.format, settings)
     except ImportError as error:
         raise flags.CommandError(str(error)) from error
-    print(f"Exported {model.checkpoint} to {export.path}. Equal to the run: {export.compared}.")
+    print(f"Exported {model.checkpoint} to {exported.path}. Equal to the run: {exported.compared}.")
 
 
 if __name__ == "__main__":

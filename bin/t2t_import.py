@@ -21,29 +21,28 @@ refused with the hparams that differ. Checkpoints can be added to RUN later. doc
 from __future__ import annotations
 
 import functools
-import sys
 from pathlib import Path
 
 from tqdm import tqdm
 
 from t2tlite.bin import flags
+from t2tlite.console import say
 
 
 @flags.command(__doc__, "t2t_checkpoint t2t_vocab t2t_hparams output_dir problem target_space_id verbosity")
 def main(args: flags.Args) -> None:
     """Imports the checkpoints, and reports what was imported and what differs in training."""
     from t2tlite.programs.tensor2tensor.import_run import Given, import_run
-    from t2tlite.run_folder import RunFolder
 
     flags.require(args, "t2t_checkpoint", "t2t_vocab", "output_dir")
-    folder = RunFolder(args.output_dir)
+    folder = flags.run_folder(args)
     checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)
     progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
     imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
-        print(f"Note: {note}", file=sys.stderr)
+        say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)
     space = "" if imported.target_space is None else f", target space {imported.target_space}"
     print(

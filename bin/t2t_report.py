@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
 
@@ -26,7 +27,6 @@ from t2tlite.bin import flags
 @flags.command(__doc__, "problem hparams_set output_dir data_dir t2t_usr_dir verbosity")
 def main(args: flags.Args) -> None:
     """Writes both files and prints their paths."""
-    import t2tlite.hparams  # noqa: F401
     from t2tlite.programs.report.run_report import write_report
 
     folder, base = flags.run_folder(args), None

@@ -31,6 +31,7 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
+import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
 from t2tlite.programs.table3.rows import ROWS, select
@@ -46,8 +47,6 @@ KEPT_CHECKPOINTS = 2  # of each row; nothing is averaged, and twenty rows need t
 )
 def main(args: flags.Args) -> None:
     """Trains the rows, or estimates their cost; makes the data first with --generate_data."""
-    import t2tlite.hparams  # noqa: F401  registers the sets
-
     if args.time and not args.dry_run:
         raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
     flags.require(args, *(() if args.dry_run else ("output_dir",)))
@@ -62,29 +61,26 @@ def main(args: flags.Args) -> None:
         raise ValueError(f"--seeds must be whole numbers, all different. Received: {','.join(args.seeds)!r}.")
     dataset = flags.open_data(args)
 
-    from t2tlite.programs.table3.dry_run import cost_table, timed_rows
-    from t2tlite.programs.table3.sweep import Sweep
-    from t2tlite.training.cluster import VARIABLE, find_cluster
-    from t2tlite.training.signals import interrupt_ends_process
-    from t2tlite.training.strategy import make_strategy, with_dtype_policy
+    from t2tlite.programs.table3 import dry_run, sweep
+    from t2tlite.training import cluster, signals, strategy
 
-    if find_cluster():
+    if cluster.find_cluster():
         raise flags.CommandError(
-            f"t2t-table3 trains on one machine. Received: {VARIABLE} with several workers. Unset it; several machines "
-            "can share the work by --rows, each with an --output_dir of its own."
+            f"t2t-table3 trains on one machine. Received: {cluster.VARIABLE} with several workers. Unset it; several "
+            "machines can share the work by --rows, each with an --output_dir of its own."
         )
-    strategy = make_strategy(args.worker_gpu)
-    base = with_dtype_policy(base.for_replicas(strategy.num_replicas_in_sync), strategy)
+    replicas = strategy.make_strategy(args.worker_gpu)
+    base = strategy.with_dtype_policy(base.for_replicas(replicas.num_replicas_in_sync), replicas)
     if args.dry_run:
-        with interrupt_ends_process():
-            print(cost_table(rows, base, dataset, strategy.num_replicas_in_sync), flush=True)
-            for part in timed_rows(rows, base, len(seeds), dataset, strategy) if args.time else ():
+        with signals.interrupt_ends_process():
+            print(dry_run.cost_table(rows, base, dataset, replicas.num_replicas_in_sync), flush=True)
+            for part in dry_run.timed_rows(rows, base, len(seeds), dataset, replicas) if args.time else ():
                 print(part, end="", flush=True)
         return
     config = flags.filled(LoopConfig, args, train_steps=base.train_steps, keep_checkpoint_max=KEPT_CHECKPOINTS)
     command = ["t2t-table3", *flags.words(args)]
-    sweep = Sweep(dataset, base, Path(args.output_dir), strategy, config, command)
-    print(sweep.run(rows, seeds).read_text(encoding="utf-8"), end="")
+    table = sweep.Sweep(dataset, base, Path(args.output_dir), replicas, config, command)
+    print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 
 if __name__ == "__main__":

@@ -29,11 +29,12 @@ Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It u
 from __future__ import annotations
 
 import dataclasses
-import sys
 from typing import TYPE_CHECKING
 
+import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
+from t2tlite.console import say
 from t2tlite.training.loop_config import LoopConfig
 
 if TYPE_CHECKING:
@@ -57,45 +58,40 @@ def main(args: flags.Args) -> None:
     folder = flags.run_folder(args)
     hparams = _hparams(args, folder).override(args.hparams)
     if args.output_dir is None:
-        print(f"The run is in {folder}.", file=sys.stderr)
+        say(f"The run is in {folder}.")
     if args.global_batch_tokens is not None:
         hparams = dataclasses.replace(hparams, global_batch_tokens=args.global_batch_tokens)
     config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
 
     import tensorflow as tf
 
-    from t2tlite.programs.runs.checkpoint_choice import after_training
-    from t2tlite.programs.runs.train import RunOptions, train_run
-    from t2tlite.training.checkpoints import reason_of
-    from t2tlite.training.cluster import find_cluster
-    from t2tlite.training.run_cost import cost_line
+    from t2tlite.programs.runs import checkpoint_choice, train
+    from t2tlite.training import checkpoints, cluster, run_cost, workers
     from t2tlite.training.strategy import make_strategy
-    from t2tlite.training.workers import chief_first, lost_worker_is_an_error
 
-    strategy = make_strategy(args.worker_gpu, find_cluster(args.cluster_resolver))
-    options = RunOptions(args.eval_bleu, args.warm_start_from, flags.recorded("t2t-trainer", _resumed(args, folder)))
+    strategy = make_strategy(args.worker_gpu, cluster.find_cluster(args.cluster_resolver))
+    command = flags.recorded("t2t-trainer", _resumed(args, folder))
+    options = train.RunOptions(args.eval_bleu, args.warm_start_from, command)
     try:
-        with lost_worker_is_an_error(strategy):
-            with chief_first(strategy):  # the other workers find the data that it makes in a shared folder
+        with workers.lost_worker_is_an_error(strategy):
+            with workers.chief_first(strategy):  # the other workers find the data that it makes in a shared folder
                 dataset = flags.open_data(args)
-            evaluation = train_run(dataset, hparams, folder, config, strategy, options)
+            evaluation, _ = train.train_run(dataset, hparams, folder, config, strategy, options)
     except tf.errors.ResourceExhaustedError as error:
         raise flags.CommandError(
-            f"There is not enough memory ({reason_of(error)}). Lower batch_size and raise accumulate_steps by the "
-            "same factor: training stays the same."
+            f"There is not enough memory ({checkpoints.reason_of(error)}). Lower batch_size and raise accumulate_steps "
+            "by the same factor: training stays the same."
         ) from error
     if costs := folder.costs():
-        print(cost_line(costs[-1], strategy.extended.worker_devices[0]))
+        print(run_cost.cost_line(costs[-1], strategy.extended.worker_devices[0]))
     print(f"Trained {dataset.name}: {evaluation}. The run is in {folder}.")
-    for line in after_training(folder, config.early_stopping_evals > 0):
+    for line in checkpoint_choice.after_training(folder, config.early_stopping_evals > 0):
         print(line)
 
 
 def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
     """The named set, or the hparams of the run to resume, or of the run to start from."""
     if args.hparams_set or not (args.warm_start_from or folder.checkpoints()):
-        import t2tlite.hparams  # noqa: F401  registers the sets
-
         flags.require(args, "hparams_set", example=EXAMPLE)
         return registry.hparams(args.hparams_set)
     if folder.checkpoints():
@@ -103,10 +99,9 @@ def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
     from t2tlite.programs.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)
-    print(
+    say(
         f"Without --hparams_set: the hparams of {args.warm_start_from}, with learning_rate_constant="
-        f"{hparams.learning_rate_constant:g}, so that the rate rises to its value when that run stopped.",
-        file=sys.stderr,
+        f"{hparams.learning_rate_constant:g}, so that the rate rises to its value when that run stopped."
     )
     return hparams
 

@@ -22,8 +22,9 @@ def import_user_package(path: str | None) -> None:
     file, name = folder / "__init__.py", re.sub(r"\W", "_", folder.name)
     if not path or not file.is_file():
         raise ValueError(f"--t2t_usr_dir must be a folder with an __init__.py. Received: {path or 'an empty name'}.")
-    if (other := sys.modules.get(name)) is not None:
-        if (where := getattr(other, "__file__", None)) != str(file):
+    if name in sys.modules:
+        where = getattr(sys.modules[name], "__file__", None)
+        if where != str(file):
             raise ValueError(
                 f"--t2t_usr_dir must have a name that no other module has. Received: {path}, and the module {name} "
                 f"({where or 'built into Python'}). Rename the folder."
@@ -36,10 +37,9 @@ def import_user_package(path: str | None) -> None:
         spec.loader.exec_module(module)  # type: ignore[union-attr]
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        own = [
-            frame for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).is_relative_to(folder)
-        ]
-        at = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+        frames = traceback.extract_tb(error.__traceback__)
+        inside = [frame for frame in frames if Path(frame.filename).is_relative_to(folder)]
+        at = f" ({inside[-1].filename}, line {inside[-1].lineno})" if inside else ""
         raise ValueError(f"--t2t_usr_dir={path} cannot be imported{at}: {type(error).__name__}: {error}") from error
     finally:
         sys.path.remove(str(folder.parent))

@@ -5,7 +5,7 @@ weights and inside the feed-forward layers, twice the learning rate with twice t
 sines before all cosines, and a learned row, the target space, added to the source. The paper's models are
 tensor2tensor's first version, and `transformer_base` and `transformer_big` here.
 
-tensor2tensor's Adam is lazy, but the gradient of an embedding is dense, so that plain Adam updates the same rows.
+tensor2tensor's Adam is lazy, but embeddings have dense gradients, so that plain Adam updates the same rows.
 tensor2tensor's sets have no number of steps; those here are the paper's.
 """
 

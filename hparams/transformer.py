@@ -1,6 +1,6 @@
 """The paper's hparam sets and small ones: each is a diff from another, and its docstring is the experiment.
 
-The rows of Table 3 (t2tlite/programs/table3/rows.py), applied to transformer_base, are the sets `transformer_NAME`.
+The rows of Table 3 (t2tlite/programs/table3/rows.py) are the sets `transformer_NAME`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def transformer_base() -> HParams:
 def transformer_big() -> HParams:
     """The paper's big model: 1024 wide, 16 heads, dropout 0.3, 300,000 steps (En-De newstest2014 BLEU 28.4).
 
-    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; last 20 checkpoints averaged.
+    `t2t-trainer --problem=wmt_ende --hparams_set=transformer_big`; 3.5 days on 8 GPUs; averages the last 20.
     """
     return dataclasses.replace(
         transformer_base(),
@@ -90,7 +90,7 @@ def transformer_small() -> HParams:
 def transformer_multi30k() -> HParams:
     """transformer_small for Multi30k En-De (29,000 pairs): 4,200 steps, 44 minutes on two cores that have bfloat16.
 
-    BLEU on test2016 38.3 (beam size 4), 38.9 with the last 5 checkpoints averaged; the README has the commands.
+    BLEU on test2016 38.3 (beam size 4), 38.9 with 5 checkpoints averaged; docs/results.md has the commands.
     """
     return dataclasses.replace(
         transformer_small(),

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from t2tlite.registry import did_you_mean
 
-LARGEST = 2**31 - 1  # the largest whole number that fits in TensorFlow's shapes
+CHECKED = (bool, int, float, str, tuple)  # kinds of values; a field of a user's class may be of another
 KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}  # in messages
 
 C = TypeVar("C", bound="CheckedFields")
@@ -28,9 +28,7 @@ class Facts(NamedTuple):
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     choices: tuple[str, ...] = ()  # all values, unless empty
-    model: bool = (
-        False  # changing it changes the model: a run's checkpoints would not fit, or would mean something else
-    )
+    model: bool = False  # it is part of the model: with another value, a run's checkpoints would mean something else
     t2t: bool = True  # tensor2tensor has an hparam of this name
 
     def in_range(self, value: float) -> bool:
@@ -80,10 +78,16 @@ class CheckedFields:
     """A frozen dataclass whose values are checked when it is made."""
 
     called: ClassVar[str] = "hparams"  # in messages
+    largest: ClassVar[int] = 2**31 - 1  # of whole numbers: what fits in TensorFlow's shapes
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            _check_value(field.name, facts_of(field), field.default, getattr(self, field.name))
+            value = getattr(self, field.name)
+            if type(value) is int and abs(value) > self.largest:
+                raise ValueError(f"{field.name} must be a number of at most {self.largest:,}. Received: {value}.")
+            facts = facts_of(field)
+            if facts.kind in CHECKED and (value is not None or field.default is not None):
+                _check_value(field.name, facts, value)
 
     def override(self: C, text: str) -> C:
         """A copy with the changes in `text`, `field=value,field=value`.
@@ -164,11 +168,7 @@ def _parse(name: str, value: str, kind: type) -> bool | int | float | str:
         raise ValueError(f"{name} must be {KINDS[kind]}. Received: {value!r}.") from None
 
 
-def _check_value(name: str, facts: Facts, default: object, value: Any) -> None:
-    if value is None and default is None:
-        return
-    if type(value) is int and abs(value) > LARGEST:
-        raise ValueError(f"{name} must be a number of at most {LARGEST:,}. Received: {value}.")
+def _check_value(name: str, facts: Facts, value: Any) -> None:
     if facts.kind is float and type(value) is int:
         value = float(value)
     if type(value) is not facts.kind:

@@ -7,11 +7,15 @@ one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
-from t2tlite.checked_fields import CheckedFields, checked_field, facts_of
+from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
 T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the name of tensor2tensor's schedule
+
+
+def model_field(default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()) -> T:
+    """A field that is part of the model: with another value, a run's checkpoints would mean something else."""
+    return checked_field(default, meaning, low, choices=choices, model=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -19,18 +23,14 @@ class HParams(CheckedFields):
     """A model and its training. The defaults are the paper's base model; "section" means a section of the paper."""
 
     # The model, section 3.
-    hidden_size: int = checked_field(512, "d_model, width of every layer's output", low=2, model=True)
-    filter_size: int = checked_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1, model=True)
-    num_hidden_layers: int = checked_field(6, "N, layers in the encoder and in the decoder", low=1, model=True)
-    num_encoder_layers: int = checked_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0, model=True)
-    num_decoder_layers: int = checked_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0, model=True)
-    num_heads: int = checked_field(8, "h, attention heads of each layer (3.2.2)", low=1, model=True)
-    attention_key_channels: int = checked_field(
-        0, "h * d_k, all heads together; 0 means hidden_size", low=0, model=True
-    )
-    attention_value_channels: int = checked_field(
-        0, "h * d_v, all heads together; 0 means hidden_size", low=0, model=True
-    )
+    hidden_size: int = model_field(512, "d_model, width of every layer's output", low=2)
+    filter_size: int = model_field(2048, "d_ff, inner width of the feed-forward layers (3.3)", low=1)
+    num_hidden_layers: int = model_field(6, "N, layers in the encoder and in the decoder", low=1)
+    num_encoder_layers: int = model_field(0, "layers in the encoder; 0 means num_hidden_layers", low=0)
+    num_decoder_layers: int = model_field(0, "layers in the decoder; 0 means num_hidden_layers", low=0)
+    num_heads: int = model_field(8, "h, attention heads of each layer (3.2.2)", low=1)
+    attention_key_channels: int = model_field(0, "h * d_k, all heads together; 0 means hidden_size", low=0)
+    attention_value_channels: int = model_field(0, "h * d_v, all heads together; 0 means hidden_size", low=0)
     self_attention_radius: int = checked_field(
         0,
         "r of restricted self-attention (section 4): a position attends to positions at a distance below r, in the "
@@ -39,28 +39,24 @@ class HParams(CheckedFields):
         model=True,
         t2t=False,
     )
-    pos: str = checked_field(
+    pos: str = model_field(
         "timing",
         "positions: 'timing' the sinusoids of 3.5; 'timing_halves' tensor2tensor's, all sines then all cosines; "
         "'emb' a learned row for each of max_length positions (Table 3, row E); 'none'",
         choices=("timing", "timing_halves", "emb", "none"),
-        model=True,
     )
-    layer_preprocess_sequence: str = checked_field(
-        "none", "before each sublayer; 'n': normalise (pre-norm)", choices=("none", "n"), model=True
+    layer_preprocess_sequence: str = model_field(
+        "none", "before each sublayer; 'n': normalise (pre-norm)", choices=("none", "n")
     )
-    layer_postprocess_sequence: str = checked_field(
+    layer_postprocess_sequence: str = model_field(
         "dan",
         "after each sublayer; 'd': dropout, 'a': add, 'n': normalise (post-norm)",
         choices=("dan", "da"),
-        model=True,
     )
-    norm_epsilon: float = checked_field(1e-6, "added to the variance in layer normalisation", low=0.0, model=True)
-    shared_embedding_and_softmax_weights: bool = checked_field(
-        True, "one matrix for source, target and softmax (3.4)", model=True
-    )
-    use_target_space_embedding: bool = checked_field(
-        False, "tensor2tensor's: a learned row added to every source embedding", model=True
+    norm_epsilon: float = model_field(1e-6, "added to the variance in layer normalisation", low=0.0)
+    shared_embedding_and_softmax_weights: bool = model_field(True, "one matrix for source, target and softmax (3.4)")
+    use_target_space_embedding: bool = model_field(
+        False, "tensor2tensor's: a learned row added to every source embedding"
     )
 
     # Regularisation, section 5.4.
@@ -182,27 +178,6 @@ class HParams(CheckedFields):
     def value_channels(self) -> int:
         """h * d_v."""
         return self.attention_value_channels or self.hidden_size
-
-    @property
-    def attention_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each attention layer."""
-        return {
-            "hidden_size": self.hidden_size,
-            "num_heads": self.num_heads,
-            "key_channels": self.key_channels,
-            "value_channels": self.value_channels,
-            "dropout": self.attention_dropout,
-        }
-
-    @property
-    def feed_forward_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each feed-forward layer."""
-        return {"hidden_size": self.hidden_size, "filter_size": self.filter_size, "dropout": self.relu_dropout}
-
-    @property
-    def residual_arguments(self) -> dict[str, Any]:
-        """The constructor arguments of each residual connection."""
-        return {"dropout": self.layer_prepostprocess_dropout, "pre_norm": self.pre_norm, "epsilon": self.norm_epsilon}
 
     @property
     def max_positions(self) -> int | None:

@@ -35,12 +35,11 @@ from t2tlite.config import HParams
 from t2tlite.data.manifest import MANIFEST, RunManifest, holds_data
 from t2tlite.files.atomic_file import copy_file, file_sha256, write_text
 from t2tlite.files.checkpoint_paths import AVERAGED, BEST, checkpoint_at, list_checkpoints, step_of
-from t2tlite.files.records import Amount, Count, read_record, write_record
+from t2tlite.files.records import Amount, Count, R, read_record, write_record
 from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.encoders import TextEncoder, open_encoders
 
-# of an n-best list, best first; older ones have no log-probability
-NBEST_LINE = re.compile(r"(?P<number>\d+) \|{3} (?P<output>.*?)( \|{3} log_prob= \S+)? \|{3} \S+")
+NBEST_LINE = re.compile(r"(?P<number>\d+) \|{3} (?P<output>.*?) \|{3} log_prob= \S+ \|{3} \S+")  # best first
 UNFINISHED = ".part.json"  # how the name of a record ends that says how much is decoded
 COPY_AGAIN = "Copy it again from where the run was trained."
 
@@ -63,7 +62,7 @@ class RunCost:
     """The cost of training up to a checkpoint."""
 
     step: Count  # the checkpoint's
-    steps: Count  # optimizer steps counted: `step`, unless a version that did not count began the run
+    steps: Count  # optimizer steps counted: `step`, unless cost.json was deleted meanwhile
     seconds: Amount  # spent in the training loop, compilation and saving included, evaluation left out
     device_seconds: Amount  # the same, times the number of devices
     tokens: Count  # source and target tokens trained on, padding left out
@@ -74,10 +73,10 @@ NO_COST = RunCost(step=0, steps=0, seconds=0.0, device_seconds=0.0, tokens=0, fl
 
 
 @dataclasses.dataclass(frozen=True)
-class CostFile(RunCost):
-    """cost.json: the cost of the newest checkpoint, and of the older ones that still exist."""
+class CostFile:
+    """cost.json: the cost of training up to each checkpoint that exists, oldest first."""
 
-    earlier: tuple[RunCost, ...]
+    costs: tuple[RunCost, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +100,7 @@ class DevEvaluation:
 
 @dataclasses.dataclass(frozen=True)
 class EvaluationsFile:
-    """evaluations.json."""
+    """evaluations.json, oldest first."""
 
     evaluations: tuple[DevEvaluation, ...]
 
@@ -115,13 +114,12 @@ class DecodeRecord:
     checkpoint: str
     sentences: Count
     scores: dict[str, int | float]  # percent, or counts, which are whole numbers
-    signature: str  # how the first of them was computed
+    signatures: dict[str, str]  # how they were computed, by score; one for scores that are computed together
     decode_hparams: dict[str, bool | int | float | str]
     seconds: Amount
     engine: str = "tensorflow"
     quantization: str = ""  # of the weights, if the engine is ctranslate2
     name: str = ""  # of the record's files, without ending; taken from the file name when read
-    signatures: dict[str, str] = dataclasses.field(default_factory=dict)  # by score; empty in older records
 
 
 class RunFolder:
@@ -133,6 +131,7 @@ class RunFolder:
         self.attention_folder, self.result_file = path / "attention", path / "result.json"
         self.ctranslate2_folder = path / "ctranslate2"
         self.report_files = path / "report.html", path / "report.md"
+        self.evaluations_file, self.best_file = path / "evaluations.json", self.best_folder / "best.json"
         self._hparams = path / "hparams.json"
 
     def __str__(self) -> str:
@@ -188,12 +187,16 @@ class RunFolder:
         write_text(self._hparams, hparams.to_json())
 
     def check_path(self) -> None:
-        """Raises ValueError if the path is a file, or a folder that holds the data of a problem."""
+        """Raises ValueError if the path is a file, or a folder with the data of a problem, or of several below it."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
-        if not self.exists() and holds_data(self.path):  # the run's manifest would replace that of the data
-            advice = "Use another."
-            raise ValueError(f"--output_dir must be a folder of its own. Received: {self}, which holds data. {advice}")
+        if self.exists() or not self.path.exists():
+            return
+        # A run's manifest would replace that of data in the folder itself.
+        if any(holds_data(folder) for folder in (self.path, *self.path.iterdir()) if folder.is_dir()):
+            raise ValueError(
+                f"--output_dir must be a folder of its own. Received: {self}, which holds data. Use another."
+            )
 
     # how it was trained
 
@@ -226,33 +229,26 @@ class RunFolder:
         write_record(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
-        """The recorded seed, data, replicas and global batch; None if an older version trained the run."""
+        """The recorded seed, data, replicas and global batch; None if nothing was trained."""
         return self._optional("training.json", TrainedWith, "Delete it; training writes it again.")
 
     def write_evaluations(self, evaluations: Sequence[DevEvaluation]) -> None:
         """Records the evaluations on dev, oldest first."""
-        write_record(self.path / "evaluations.json", EvaluationsFile(tuple(evaluations)))
+        write_record(self.evaluations_file, EvaluationsFile(tuple(evaluations)))
 
     def evaluations(self) -> list[DevEvaluation]:
-        """The recorded evaluations on dev, oldest first; for a run of an older version, only the best."""
-        advice = "Delete it; the best alone is then known."
-        if found := self._optional("evaluations.json", EvaluationsFile, advice):
-            return list(found.evaluations)
-        best = self.best()
-        return [best] if best else []
+        """The recorded evaluations on dev, oldest first; empty if there are none."""
+        record = self._optional("evaluations.json", EvaluationsFile, "Delete it; the best alone is then known.")
+        return list(record.evaluations) if record else []
 
     def write_costs(self, costs: Sequence[RunCost]) -> None:
         """Records the cost of training at each checkpoint, oldest first."""
-        *earlier, newest = costs
-        write_record(self.path / "cost.json", CostFile(**dataclasses.asdict(newest), earlier=tuple(earlier)))
+        write_record(self.path / "cost.json", CostFile(tuple(costs)))
 
     def costs(self) -> list[RunCost]:
         """The cost of training at each checkpoint, oldest first; empty if nothing was counted."""
-        found = self._optional("cost.json", CostFile, "Delete it to count from here on.")
-        if found is None:
-            return []
-        newest = RunCost(**{f.name: getattr(found, f.name) for f in dataclasses.fields(RunCost)})
-        return [*found.earlier, newest]
+        record = self._optional("cost.json", CostFile, "Delete it to count from here on.")
+        return list(record.costs) if record else []
 
     # checkpoints
 
@@ -262,12 +258,11 @@ class RunFolder:
 
     def best(self) -> DevEvaluation | None:
         """The evaluation of the best checkpoint on dev; None if there is none yet."""
-        found = self._optional("best/best.json", dict[str, Amount], "Delete the folder best.")
-        return None if found is None else DevEvaluation(int(found.pop("step", 0)), found)
+        return self._optional("best/best.json", DevEvaluation, "Delete the folder best.")
 
     def write_best(self, best: DevEvaluation) -> None:
         """Records the metrics of the best checkpoint."""
-        write_record(self.best_folder / "best.json", {"step": best.step, **best.metrics})
+        write_record(self.best_file, best)
 
     # its outputs
 
@@ -300,15 +295,15 @@ class RunFolder:
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
         """The recorded decodings, newest first, and an error message for each record that cannot be read."""
-        found, complaints = [], []
+        records, complaints = [], []
         paths = (self.path / "decodes").glob("*.json")
         for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
             try:
                 record = read_record(path, DecodeRecord, "Decode the split again.")
-                found.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))
+                records.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
-        return [record for *_, record in sorted(found, key=lambda entry: entry[:2], reverse=True)], complaints
+        return [record for *_, record in sorted(records, key=lambda entry: entry[:2], reverse=True)], complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
@@ -320,8 +315,8 @@ class RunFolder:
         lines = list(read_lines(path))
         if int(record.decode_hparams.get("return_beams", 1)) > 1:
             best: dict[str, str] = {}
-            for found in filter(None, map(NBEST_LINE.fullmatch, lines)):
-                best.setdefault(found["number"], found["output"])
+            for line in filter(None, map(NBEST_LINE.fullmatch, lines)):
+                best.setdefault(line["number"], line["output"])
             lines = list(best.values())
         if len(lines) != record.sentences:
             raise ValueError(
@@ -329,7 +324,7 @@ class RunFolder:
             )
         return lines
 
-    def _optional(self, name: str, kind: type, advice: str) -> Any:
+    def _optional(self, name: str, kind: type[R], advice: str) -> R | None:
         try:
             return read_record(self.path / name, kind, advice)
         except FileNotFoundError:

@@ -5,8 +5,8 @@ explained at the top of each file.
 """
 
 # B batch, S source length, T target length, H heads, K and U size of a key and of a value in one head, V vocabulary
-# M hypotheses of a sentence (beam size), L most positions that are decoded
-# C positions that the cache has room for; with a self_attention_radius the last r, position p in place p % C
+# M hypotheses of a sentence (beam size)
+# C capacity of the cache in positions; with a self_attention_radius that of the last r, position p in slot p % C
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Seq2SeqModel(Protocol):
         """The attention weights of `__call__` without dropout."""
 
     def start_decoding(self, inputs: Tensor, beam_size: int, length: int | Tensor) -> DecodingCache:
-        """Encodes the source and makes room for `length` positions of `beam_size` hypotheses."""
+        """Encodes the source, and makes a cache for `length` positions of `beam_size` hypotheses."""
 
     def decode_step(
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
@@ -98,4 +98,4 @@ class Seq2SeqModel(Protocol):
         """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled."""
 
     def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
-        """The cache of only some sentences of the batch, int32 [N], with room for `length` positions or more."""
+        """The cache of only some sentences of the batch, int32 [N], for `length` positions."""

@@ -50,10 +50,10 @@ def cpu_devices() -> list[str]:
 
 @pytest.fixture(scope="session")
 def tiny_run(tmp_path_factory: pytest.TempPathFactory) -> TinyRun:
-    """The run of tiny_run.py, trained when first asked for: some five seconds. Read only."""
-    from tiny_run import train_tiny_run
+    """The run of tiny_run.py, trained once in a session of tests: some five seconds. Read only."""
+    from tiny_run import shared_tiny_run
 
-    return train_tiny_run(tmp_path_factory)
+    return shared_tiny_run(tmp_path_factory)
 
 
 @pytest.fixture
@@ -84,6 +84,7 @@ def fake_dev_losses(monkeypatch: pytest.MonkeyPatch) -> list:
     from t2tlite.training.train_step import StepResult
 
     monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0))
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
     monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
     return outcomes
 

@@ -1,4 +1,4 @@
-"""A run directory's records: read, written, damaged, and as earlier versions wrote them."""
+"""A run directory's records: read, written, damaged."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from t2tlite.config import HParams
 from t2tlite.run_folder import DecodeRecord, DevEvaluation, Environment, RunCost, RunFolder, run_of
 
 COST = RunCost(step=9, steps=9, seconds=2.5, device_seconds=5.0, tokens=700, flops=1e9)
-DECODED = DecodeRecord("dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, "sig", {"beam_size": 4}, 1.5, name="dev.9")
+DECODED = DecodeRecord(
+    "dev", 9, "run/model.ckpt-9", 2, {"BLEU": 30.5}, {"BLEU": "sig"}, {"beam_size": 4}, 1.5, name="dev.9"
+)
 
-# What version 0.1.0 wrote; `imported_from`, "task" and the vocabulary's "type" came later than some runs.
-OLD_MANIFEST = {
+MANIFEST = {
     "format": 1,
     "problem": "parallel_text",
     "t2tlite": "0.1.0",
@@ -41,12 +42,12 @@ OLD_MANIFEST = {
 
 @pytest.fixture
 def run(tmp_path):
-    (tmp_path / "manifest.json").write_text(json.dumps(OLD_MANIFEST))
+    (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST))
     (tmp_path / "hparams.json").write_text(HParams(hidden_size=64).to_json())
     return RunFolder(tmp_path)
 
 
-def test_a_manifest_of_an_earlier_version_in_the_runs_direction(run):
+def test_manifest_is_read_in_the_runs_direction(run):
     manifest = run.manifest()
     assert (manifest.name, manifest.task, manifest.language_pair) == ("parallel_text_rev", "translation", ("de", "en"))
     assert manifest.vocabulary_sizes == (300, 300)
@@ -65,7 +66,7 @@ def test_a_manifest_of_an_earlier_version_in_the_runs_direction(run):
     ],
 )
 def test_a_damaged_manifest_names_file_and_field(run, name, value, message):
-    (run.path / "manifest.json").write_text(json.dumps({**OLD_MANIFEST, name: value}))
+    (run.path / "manifest.json").write_text(json.dumps({**MANIFEST, name: value}))
     with pytest.raises(ValueError, match=message):
         run.manifest()
 
@@ -84,6 +85,7 @@ def test_what_is_written_is_read_again(run):
     assert run.flags() == {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
     assert [cost.step for cost in run.costs()] == [9, 12]
     assert run.costs()[0] == COST
+    assert [cost["step"] for cost in json.loads((run.path / "cost.json").read_text())["costs"]] == [9, 12]
     assert run.best() == DevEvaluation(9, {"loss": 0.5, "bleu": 30.0})
     assert run.decode_records() == ([DECODED], [])
     assert run.outputs(DECODED) == ["eins", "zwei"]
@@ -100,16 +102,14 @@ def test_an_empty_directory(tmp_path):
         run.manifest()
 
 
-@pytest.mark.parametrize("older", [True, False])
-def test_outputs_of_n_best_lists_are_the_first_of_each_sentence(run, older):
-    record = DecodeRecord("test", 9, "", 2, {}, "", {"return_beams": 2}, 1.0, name="test.9")
-    values = ["-0.1", "-0.2", "-0.3", "-0.4"] if older else [f"log_prob= -{n}.5 ||| -0.{n}" for n in range(4)]
+def test_n_best_outputs_are_the_first_of_each_sentence(run):
+    record = DecodeRecord("test", 9, "", 2, {}, {}, {"return_beams": 2}, 1.0, name="test.9")
     outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
-    text = "".join(f"{output} ||| {value}\n" for output, value in zip(outputs, values, strict=True))
+    text = "".join(f"{output} ||| log_prob= -{n}.5 ||| -0.{n}\n" for n, output in enumerate(outputs))
     run.decoded_text("test.9").parent.mkdir()
     run.decoded_text("test.9").write_text(text)
     assert run.outputs(record) == ["a ||| b", "d"]
-    run.decoded_text("test.9").write_text(text + "2 ||| f ||| -0.5\n")
+    run.decoded_text("test.9").write_text(text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n")
     with pytest.raises(ValueError, match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"):
         run.outputs(record)
 
@@ -124,33 +124,41 @@ def test_outputs_of_n_best_lists_are_the_first_of_each_sentence(run, older):
         ("../other/model.ckpt-9", {}, "dev.9.other"),
     ],
 )
-def test_decodings_with_another_checkpoint_or_other_options_have_names_of_their_own(run, checkpoint, options, name):
+def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name):
     assert run.decode_name("dev", f"{run}/{checkpoint}", options) == name
     run.write_decode_record(DECODED)
     other = dataclasses.replace(DECODED, name=name, scores={"BLEU": 99.0})
     run.write_decode_record(other)
-    found, complaints = run.decode_records()
+    records, complaints = run.decode_records()
     assert complaints == []
-    assert sorted(r.scores["BLEU"] for r in found) == ([99.0] if name == "dev.9" else [30.5, 99.0])
+    assert sorted(r.scores["BLEU"] for r in records) == ([99.0] if name == "dev.9" else [30.5, 99.0])
 
 
-def test_a_decode_record_of_an_earlier_version_is_named_after_its_file(run):
-    run.write_decode_record(DECODED)
-    path = run.path / "decodes" / "dev.9.json"
-    old = {name: value for name, value in json.loads(path.read_text()).items() if name != "name"}
-    path.write_text(json.dumps(old))
-    run.decoded_text("dev.9").write_text("eins\nzwei\n")
-    ((record,), _) = run.decode_records()
-    assert record == DECODED
-    assert run.outputs(record) == ["eins", "zwei"]
-
-
-def test_a_damaged_decode_record_is_reported_and_the_others_are_read(run):
+def test_damaged_decode_record_is_reported_beside_the_others(run):
     run.write_decode_record(DECODED)
     (run.path / "decodes" / "test.3.json").write_text('{"split": "test"}')
     records, (complaint,) = run.decode_records()
     assert records == [DECODED]
     assert "test.3.json is damaged: Object missing required field `step`" in complaint
+
+
+@pytest.mark.parametrize(
+    ("folder", "refused"),
+    [("data", True), ("data/twenty_words", True), ("other", False), ("data/twenty_words/new", False)],
+)
+def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
+    """Itself, or of several problems, as --data_dir names it; a folder with another run, or below the data, is not."""
+    for path, manifest in (("data/twenty_words", {"problem": "twenty_words"}), ("other/run", MANIFEST)):
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "manifest.json").write_text(json.dumps(manifest))
+        (tmp_path / path).parent.joinpath("notes.txt").touch()
+    if not refused:
+        RunFolder(tmp_path / folder).check_path()
+        return
+    with pytest.raises(
+        ValueError, match=r"must be a folder of its own\. Received: \S+, which holds data\. Use another"
+    ):
+        RunFolder(tmp_path / folder).check_path()
 
 
 def test_checkpoints_in_a_folder_whose_name_is_a_pattern(tmp_path):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
@@ -13,6 +15,8 @@ import tensorflow as tf
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from t2tlite.bin import t2t_trainer
+from t2tlite.files.atomic_file import write_text
+from t2tlite.files.lock import only_process
 
 PACKAGE = '''"""Problems and hparams of a user."""
 
@@ -81,24 +85,46 @@ class TinyRun(NamedTuple):
 SMALL = "hidden_size=8,filter_size=8,num_heads=1,layer_prepostprocess_dropout=0.2"
 
 
+def session_folder(factory: pytest.TempPathFactory) -> Path:
+    """A folder that all processes of pytest-xdist share, and that is new in each session of tests."""
+    base = factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
 def user_package(factory: pytest.TempPathFactory) -> Path:
-    """The folder of the package: one for all tests of a process, in which it can be imported once."""
-    package = factory.getbasetemp() / "twenty_words_package"
-    package.mkdir(exist_ok=True)
-    (package / "__init__.py").write_text(PACKAGE, encoding="utf-8")
+    """The folder of the package: one for all tests, since a process can import it only once."""
+    package = session_folder(factory) / "twenty_words_package"
+    write_text(package / "__init__.py", PACKAGE)
     return package
 
 
-def train_tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
-    """Trains the run; tests ask for the fixture `made`."""
-    folder = factory.mktemp("tiny_run")
-    tiny_run = TinyRun(user_package(factory), folder / "data", folder / "run", "", "")
+def shared_tiny_run(factory: pytest.TempPathFactory) -> TinyRun:
+    """The run, trained by the first process that asks for it: tests ask for the fixture `tiny_run`.
+
+    Each process has a copy of its own, which its tests decode into, with the copy's paths instead of the original's. If
+    training fails, it fails in each process.
+    """
+    trained, folder = session_folder(factory) / "trained_tiny_run", factory.mktemp("tiny_run") / "copy"
+    with only_process(session_folder(factory) / "tiny_run_lock", "train the tiny run", wait=True):
+        if not (trained / "stderr").exists():
+            shutil.rmtree(trained, ignore_errors=True)
+            train_tiny_run(TinyRun(user_package(factory), trained / "data", trained / "run", "", ""))
+    shutil.copytree(trained, folder)
+    for path in (folder / name for name in ("run/flags.txt", "run/manifest.json", "stdout", "stderr")):
+        path.write_text(path.read_text(encoding="utf-8").replace(str(trained), str(folder)), encoding="utf-8")
+    shown = ((folder / name).read_text(encoding="utf-8") for name in ("stdout", "stderr"))
+    return TinyRun(user_package(factory), folder / "data", folder / "run", *shown)
+
+
+def train_tiny_run(tiny_run: TinyRun) -> None:
+    """Trains the run, and writes what it shows to files beside it: at the end, that of standard error."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         more = "--generate_data", "--num_processes=1", "--local_eval_frequency=40"
         status = t2t_trainer.main(trainer_flags(tiny_run, tiny_run.run, *more))
     assert status == 0, err.getvalue()
-    return tiny_run._replace(stdout=out.getvalue(), stderr=err.getvalue())
+    write_text(tiny_run.run.parent / "stdout", out.getvalue())
+    write_text(tiny_run.run.parent / "stderr", err.getvalue())
 
 
 def trainer_flags(tiny_run: TinyRun, output_dir: Path, *flags: str) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
-from t2tlite.vocabularies.sentencepiece_encoder import LARGEST_SIZE, VocabularySizeError, train_sentencepiece
+from t2tlite.vocabularies.sentencepiece_encoder import MAX_VOCAB_SIZE, VocabularySizeError, train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
 SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
@@ -78,7 +78,7 @@ class TextSample:
             if smallest is None:
                 train_sentencepiece(self.sentences(), 1, path, symbols)
             elif self._size <= SMALL_TEXT:
-                train_sentencepiece(self.sentences(), LARGEST_SIZE, path, symbols)
+                train_sentencepiece(self.sentences(), MAX_VOCAB_SIZE, path, symbols)
         except VocabularySizeError as error:
             smallest, largest = smallest or error.smallest, largest or error.largest
         return VocabularySizeError(vocab_size, len(symbols), smallest, largest)

@@ -9,42 +9,44 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
+import importlib.util
 import io
 import logging
 import shlex
+import threading
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
 Work = Callable[[Any], None]  # of a task
 QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in processes of their own; Beam's default is INFO
+DASK = "DaskRunner"  # Beam knows other runners by their short names
+DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
+DASK_PARTITIONS = ("--dask_partition_size", "--dask_npartitions")
 
 
 @dataclasses.dataclass(frozen=True)
 class Pipeline:
     """An Apache Beam runner and its options."""
 
-    runner: str  # DirectRunner on this machine, DataflowRunner, FlinkRunner, SparkRunner, ...
+    runner: str  # DirectRunner on this machine, DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ...
     options: str = ""  # Beam's own, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
 
     def run(self, start: Callable[[], Work], tasks: Sequence[Any]) -> None:
-        """Calls `start` once in each worker process, and the function that it returns once or more with each task.
+        """Calls `start` in each thread of each worker, and the function that it returns once or more with each task.
 
         `start` and the tasks can be pickled. Raises ValueError for an unknown runner or a bad option, or if Apache Beam
         is not installed, and ChildProcessError if a task fails.
         """
         beam, options = self._beam()
-
-        class Call(beam.DoFn):  # type: ignore[name-defined]
-            def setup(self) -> None:
-                self.work = start()
-
-            def process(self, task: Any) -> None:
-                self.work(task)
-
+        call = functools.partial(_call, uuid.uuid4().hex, start)
         pipeline = beam.Pipeline(options=options)
-        pipeline | beam.Create(tasks) | beam.Reshuffle() | beam.ParDo(Call())
+        pipeline | beam.Create(tasks) | beam.Reshuffle() | beam.Map(call)
         try:
-            pipeline.run().wait_until_finish()
+            result = pipeline.run()
+            with contextlib.closing(getattr(result, "client", io.BytesIO())):  # Dask's connection stays open otherwise
+                result.wait_until_finish()
         except Exception as error:  # of any type, and often with a worker's whole traceback as its message
             reason = (str(error).strip() or repr(error)).splitlines()[-1]
             raise ChildProcessError(
@@ -68,13 +70,19 @@ class Pipeline:
             ) from error
         finally:
             logging.disable(logging.NOTSET)
+        runner = DASK_RUNNER if self.runner == DASK else self.runner
+        defaults = QUIET
+        if runner == DASK_RUNNER and not any(name in self.options for name in DASK_PARTITIONS):
+            defaults = [*QUIET, "--dask_partition_size=1"]  # otherwise 128 tasks, and fewer would all run on one worker
+        if runner == DASK_RUNNER and importlib.util.find_spec("distributed") is None:
+            raise ValueError(f"--beam_runner={self.runner} needs Dask. Install it with pip install 't2tlite[dask]'.")
         try:
-            create_runner(self.runner)
+            create_runner(runner)
         except (ValueError, ImportError, AttributeError) as error:
             raise ValueError(f"--beam_runner must be a runner of Apache Beam. Received: {error}") from error
         with contextlib.redirect_stderr(io.StringIO()) as complaint:
             try:
-                given = [f"--runner={self.runner}", *QUIET, *shlex.split(self.options)]  # of an option twice, the last
+                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]  # of an option twice, the last
                 options = PipelineOptions(given)
                 if self.runner == "DirectRunner":  # otherwise it downloads and runs another runner, Prism
                     options.view_as(TypeOptions).allow_unsafe_triggers = True
@@ -89,3 +97,23 @@ class Pipeline:
                 f"--beam_options must be options of Apache Beam. Received: {names}, which it does not know."
             )
         return apache_beam, options
+
+
+class _Started(threading.local):
+    """What a thread of a worker has started: loading a model takes longer than many a task."""
+
+    pipeline: str = ""
+    work: Work
+
+
+_started = _Started()
+
+
+def _call(pipeline: str, start: Callable[[], Work], task: Any) -> None:
+    """Does a task by the function that `start` returns, which is called once for each pipeline and thread.
+
+    Beam's own place for this, DoFn.setup, is called for each task by the Dask runner.
+    """
+    if _started.pipeline != pipeline:
+        _started.work, _started.pipeline = start(), pipeline
+    _started.work(task)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from t2tlite import registry
-from t2tlite.checked_fields import checked_field
+from t2tlite.checked_fields import CheckedFields, checked_field
 
 SPLITS = ("train", "dev", "test")
 
@@ -21,7 +21,7 @@ option = checked_field  # a field that is an option of a problem; its flag's hel
 
 
 @dataclasses.dataclass(frozen=True)
-class Problem:
+class Problem(CheckedFields):
     """Sentence pairs, in the splits train, dev and test.
 
     A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
@@ -64,6 +64,7 @@ class Problem:
             value = getattr(self, field.name)
             if isinstance(field.default, tuple) and isinstance(value, str):
                 raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
+        super().__post_init__()
 
     def has_default(self, name: str) -> bool:
         """Whether the option of that name has the default of the problem's class."""

@@ -3,16 +3,16 @@
 Each sentence has M slots for its alive hypotheses. When the beam is reordered, the cached keys and values stay where
 they are: `ancestors` records which slot each hypothesis was in at each position, and attention reads those slots.
 
-Sentences end at different positions, most of them long before the most positions that are allowed. So where shapes may
-change, sentences that are done leave the batch whenever they are half of it, and room for more positions is made only
-when it is needed, each time as much as there is.
+Sentences end at different positions, most of them long before their maximum length. So where shapes may change,
+sentences that are done leave the batch whenever they are half of it, and the cache is doubled when it is full.
 """
 
 # N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V vocabulary
-# L most positions, R positions that there is room for
+# L maximum length, R capacity of the cache
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -24,44 +24,60 @@ from t2tlite.tokens import EOS
 from t2tlite.types import DecodingCache, Tensor
 
 NEVER = -1e9  # score of an empty slot
-FIRST_ROOM = 8  # positions that there is room for at first
+FIRST_CAPACITY = 8  # positions
 BLOCK = 64  # tokens, in `top_tokens`
+
+# (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V], cache)
+DecodeStep = Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]]
+# (cache, int32 [N], capacity) -> the cache of these sentences with this capacity
+ResizeCache = Callable[[DecodingCache, Tensor, Tensor], DecodingCache]
+
+
+class Hypotheses(NamedTuple):
+    """The hypotheses of each sentence, best first. An empty slot has the score or log-probability NEVER."""
+
+    alive_ids: Tensor  # int32 [B, M, L]: without an EOS so far
+    alive_log_probs: Tensor  # float32 [B, M]: sums of log-probabilities
+    finished_ids: Tensor  # int32 [B, M, L]: EOS included
+    finished_scores: Tensor  # float32 [B, M]: log-probability / length penalty
+    finished_log_probs: Tensor  # float32 [B, M]
 
 
 class BeamState(NamedTuple):
     """The search between two steps; B is N once sentences have left the batch, R is L where shapes are static."""
 
     step: Tensor  # int32 scalar: positions decoded
-    max_lengths: Tensor  # int32 [B]: most tokens of each sentence's results
-    alive_ids: Tensor  # int32 [B, M, L]: hypotheses without an EOS so far, best first
-    alive_log_probs: Tensor  # float32 [B, M]: sums of log-probabilities
+    max_lengths: Tensor  # int32 [B]: of the results of each sentence, in tokens
+    hypotheses: Hypotheses
     ancestors: Tensor  # float32 [B, M, R, M]: 1 if a hypothesis was in that slot at that position
-    finished_ids: Tensor  # int32 [B, M, L]: the best finished hypotheses, best first, EOS included
-    finished_scores: Tensor  # float32 [B, M]: log-probability / length penalty; NEVER in an empty slot
-    finished_log_probs: Tensor  # float32 [B, M]
     cache: DecodingCache  # of the model
 
 
 class BeamResult(NamedTuple):
-    """What a search found, best first."""
+    """The n-best list of each sentence."""
 
     ids: Tensor  # int32 [B, M, L]: ending with EOS, padded with PAD
     scores: Tensor  # float32 [B, M]: log_probs / length penalty; NEVER in an empty slot
-    log_probs: Tensor  # float32 [B, M]: log-probabilities (natural) of all tokens, EOS included; NEVER likewise
+    log_probs: Tensor  # float32 [B, M]: natural log-probabilities, EOS included; NEVER likewise
+
+
+def is_filled(scores: Tensor) -> Tensor:
+    """Whether slots with these scores or log-probabilities have a hypothesis."""
+    return scores > NEVER / 2
 
 
 def beam_search(
-    decode_step: Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]],
+    decode_step: DecodeStep,
     start_decoding: Callable[[int | Tensor], DecodingCache],
     *,
     max_lengths: Tensor,
     beam_size: int,
-    length: Tensor,
+    length: int | Tensor,
     alpha: float | Tensor,
     n_best: int | Tensor = 1,
     penalise_unfinished: bool = True,
     constrain: Constraint | None = None,
-    resize_cache: Callable[[DecodingCache, Tensor, Tensor], DecodingCache] | None = None,
+    resize_cache: ResizeCache | None = None,
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
 
@@ -72,9 +88,9 @@ def beam_search(
     length gets its alive hypotheses, their scores penalised in the same way.
 
     Args:
-        decode_step: (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V], cache).
-        start_decoding: positions -> the cache that the first step receives, with room for so many; any nest of tensors.
-        max_lengths: int32 [B], most tokens of each result, EOS included; at most `length`.
+        decode_step: computes the logits of the next token of each hypothesis.
+        start_decoding: capacity -> the cache that the first step receives; any nest of tensors.
+        max_lengths: int32 [B], of each result in tokens, EOS included; at most `length`.
         beam_size: M.
         length: L, a scalar; an int if the search is compiled by XLA.
         alpha: exponent of the length penalty; 0 for none.
@@ -82,159 +98,173 @@ def beam_search(
         penalise_unfinished: whether the scores of unfinished hypotheses have the length penalty; tensor2tensor's
             are log-probabilities.
         constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
-        resize_cache: (cache, int32 [N], positions) -> the cache of these sentences with room for so many positions.
-            If given, sentences that are done leave the batch, and there is room for FIRST_ROOM positions at first;
-            shapes then change, so that XLA cannot compile the search, and `constrain` must treat all sentences alike.
+        resize_cache: selects the sentences of a cache, and enlarges it. If given, sentences that are done leave the
+            batch, and the cache begins with FIRST_CAPACITY; shapes then change, so that XLA cannot compile the search,
+            and `constrain` must treat all sentences alike.
     """
-    batch = ops.shape(max_lengths)[0]
-
-    def unfinished(state: BeamState) -> Tensor:
-        """bool [B]: sentences whose n best results may still change."""
-        max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), alpha)
-        best_possible = state.alive_log_probs[:, 0] / max_penalty  # all further tokens certain, at full length
-        if beam_size == 1:
-            hopeless = state.finished_scores[:, 0] > NEVER / 2
-        else:
-            hopeless = state.finished_scores[:, n_best - 1] >= best_possible
-        return ops.logical_and(ops.logical_not(hopeless), state.step < state.max_lengths)
-
-    def body(*fields: Tensor) -> BeamState:
-        state = BeamState(*fields)
-        active = unfinished(state)  # [B]
-        last = ops.take(state.alive_ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        here = ops.cast(ops.equal(ops.arange(length), state.step), "float32")  # [L], 1 at this position
-        own_slot = ops.eye(beam_size, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
-        in_room = here[: ops.shape(state.ancestors)[2]]  # [R]
-        ancestors = state.ancestors + own_slot * in_room[None, None, :, None]  # [B, M, R, M]
-        logits, cache = decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
-        allowed = None if constrain is None else constrain(logits, state.alive_ids, state.step)  # [B, M, V]
-        tokens, log_probs, slots = _best_continuations(logits, allowed, state.alive_log_probs, beam_size)  # [B, 2M]
-
-        ids = take_slots(state.alive_ids, slots) * (1 - ops.cast(here, "int32"))  # [B, 2M, L]
-        ids = ids + tokens[:, :, None] * ops.cast(here, "int32")
-        ends = ops.equal(tokens, EOS)  # [B, 2M]
-
-        alive_log_probs, order = ops.top_k(ops.where(ends, NEVER, log_probs), beam_size)  # [B, M]
-        alive_ids = take_slots(ids, order)
-        alive_ancestors = take_slots(ancestors, take_slots(slots, order))
-
-        finished = ops.logical_and(ends, log_probs > NEVER / 2)  # an empty slot is not finished
-        scores = ops.where(
-            finished, log_probs / length_penalty(ops.cast(state.step + 1, "float32"), alpha), NEVER
-        )  # [B, 2M]
-        finished_scores, order = ops.top_k(ops.concatenate([state.finished_scores, scores], axis=1), beam_size)
-        finished_ids = take_slots(ops.concatenate([state.finished_ids, ids], axis=1), order)
-        finished_log_probs = take_slots(ops.concatenate([state.finished_log_probs, log_probs], axis=1), order)
-
-        def keep(new: Tensor, old: Tensor) -> Tensor:  # a sentence that is done does not change
-            shape = (-1,) + (1,) * (len(new.shape) - 1)
-            return ops.where(ops.reshape(active, shape), new, old)
-
-        return BeamState(
-            step=state.step + 1,
-            max_lengths=state.max_lengths,
-            alive_ids=keep(alive_ids, state.alive_ids),
-            alive_log_probs=keep(alive_log_probs, state.alive_log_probs),
-            ancestors=keep(alive_ancestors, ancestors),
-            finished_ids=keep(finished_ids, state.finished_ids),
-            finished_scores=keep(finished_scores, state.finished_scores),
-            finished_log_probs=keep(finished_log_probs, state.finished_log_probs),
-            cache=cache,
-        )
-
-    room = length if resize_cache is None else ops.minimum(FIRST_ROOM, length)
-    first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)  # at first every slot holds the same hypothesis
-    start = BeamState(
-        step=ops.convert_to_tensor(0, dtype="int32"),
-        max_lengths=ops.convert_to_tensor(max_lengths, dtype="int32"),
-        alive_ids=ops.zeros((batch, beam_size, length), dtype="int32"),
-        alive_log_probs=ops.tile(ops.cast(first_only, "float32")[None], (batch, 1)),
-        ancestors=ops.zeros((batch, beam_size, room, beam_size), dtype="float32"),
-        finished_ids=ops.zeros((batch, beam_size, length), dtype="int32"),
-        finished_scores=ops.full((batch, beam_size), NEVER, dtype="float32"),
-        finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
-        cache=start_decoding(room),
-    )
+    search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
+    max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
     if resize_cache is None:
-        state = _while(lambda state: ops.any(unfinished(state)), body, start)
-        found = _hypotheses(state)
+        start = search.start(max_lengths, length, start_decoding(length))
+        hypotheses = _while(search.any_unfinished, search.advance, start).hypotheses
     else:
-        found = _search_and_resize(unfinished, body, start, resize_cache)
-    return _result(found, length_penalty(ops.cast(max_lengths, "float32"), alpha), penalise_unfinished)
+        capacity = ops.minimum(FIRST_CAPACITY, length)
+        start = search.start(max_lengths, capacity, start_decoding(capacity))
+        hypotheses = _search_and_resize(search, start, resize_cache)
+    return _result(hypotheses, length_penalty(ops.cast(max_lengths, "float32"), alpha), penalise_unfinished)
 
 
-class _Hypotheses(NamedTuple):
-    """The fields of a BeamState that results are made of."""
+@dataclasses.dataclass(frozen=True)
+class _BeamSearch:
+    """The steps of a search; the fields are arguments of `beam_search`."""
 
-    alive_ids: Tensor
-    alive_log_probs: Tensor
-    finished_ids: Tensor
-    finished_scores: Tensor
-    finished_log_probs: Tensor
+    decode_step: DecodeStep
+    beam_size: int
+    length: int | Tensor
+    alpha: float | Tensor
+    n_best: int | Tensor
+    constrain: Constraint | None
+
+    def start(self, max_lengths: Tensor, capacity: int | Tensor, cache: DecodingCache) -> BeamState:
+        """The state before the first step: every slot holds the same empty hypothesis, all but one with score NEVER."""
+        batch, beam_size = ops.shape(max_lengths)[0], self.beam_size
+        first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)
+        hypotheses = Hypotheses(
+            alive_ids=ops.zeros((batch, beam_size, self.length), dtype="int32"),
+            alive_log_probs=ops.tile(ops.cast(first_only, "float32")[None], (batch, 1)),
+            finished_ids=ops.zeros((batch, beam_size, self.length), dtype="int32"),
+            finished_scores=ops.full((batch, beam_size), NEVER, dtype="float32"),
+            finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
+        )
+        ancestors = ops.zeros((batch, beam_size, capacity, beam_size), dtype="float32")
+        return BeamState(ops.convert_to_tensor(0, dtype="int32"), max_lengths, hypotheses, ancestors, cache)
+
+    def unfinished(self, state: BeamState) -> Tensor:
+        """bool [B]: sentences whose n best results may still change."""
+        max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
+        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # if all further tokens are certain
+        scores = state.hypotheses.finished_scores
+        is_final = is_filled(scores[:, 0]) if self.beam_size == 1 else scores[:, self.n_best - 1] >= best_possible
+        return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)
+
+    def any_unfinished(self, state: BeamState) -> Tensor:
+        return ops.any(self.unfinished(state))
+
+    def advance(self, state: BeamState) -> BeamState:
+        """Decodes one position; sentences that are done do not change."""
+        active = self.unfinished(state)  # [B]
+        last = ops.take(state.hypotheses.alive_ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
+        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "float32")  # [L], 1 at this position
+        own_slot = ops.eye(self.beam_size, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
+        in_cache = here[: ops.shape(state.ancestors)[2]]  # [R]
+        ancestors = state.ancestors + own_slot * in_cache[None, None, :, None]  # [B, M, R, M]
+        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
+        hypotheses, parents = self._continue(state.hypotheses, logits, state.step, ops.cast(here, "int32"))
+        kept = [_where(active, new, old) for new, old in zip(hypotheses, state.hypotheses, strict=True)]
+        ancestors = _where(active, take_slots(ancestors, parents), ancestors)
+        return BeamState(state.step + 1, state.max_lengths, Hypotheses(*kept), ancestors, cache)
+
+    def _continue(
+        self, hypotheses: Hypotheses, logits: Tensor, step: Tensor, here: Tensor
+    ) -> tuple[Hypotheses, Tensor]:
+        """The hypotheses with one more token, and the slots that the alive ones were in, int32 [B, M].
+
+        `logits` [B, M, V] are those of position `step`, at which `here`, int32 [L], is 1.
+        """
+        allowed = None if self.constrain is None else self.constrain(logits, hypotheses.alive_ids, step)
+        tokens, log_probs, slots = _best_continuations(logits, allowed, hypotheses.alive_log_probs)  # [B, 2M]
+        ids = take_slots(hypotheses.alive_ids, slots) * (1 - here) + tokens[:, :, None] * here  # [B, 2M, L]
+        is_end = ops.equal(tokens, EOS)  # [B, 2M]
+        alive_log_probs, alive = ops.top_k(ops.where(is_end, NEVER, log_probs), self.beam_size)  # [B, M]
+
+        is_finished = ops.logical_and(is_end, is_filled(log_probs))
+        penalty = length_penalty(ops.cast(step + 1, "float32"), self.alpha)
+        scores = ops.where(is_finished, log_probs / penalty, NEVER)  # [B, 2M]
+        scores = ops.concatenate([hypotheses.finished_scores, scores], axis=1)  # [B, 3M], like those below
+        finished_scores, finished = ops.top_k(scores, self.beam_size)  # [B, M]
+        finished_ids = ops.concatenate([hypotheses.finished_ids, ids], axis=1)
+        finished_log_probs = ops.concatenate([hypotheses.finished_log_probs, log_probs], axis=1)
+        continued = Hypotheses(
+            alive_ids=take_slots(ids, alive),
+            alive_log_probs=alive_log_probs,
+            finished_ids=take_slots(finished_ids, finished),
+            finished_scores=finished_scores,
+            finished_log_probs=take_slots(finished_log_probs, finished),
+        )
+        return continued, take_slots(slots, alive)
 
 
-def _hypotheses(state: BeamState) -> _Hypotheses:
-    return _Hypotheses(*(getattr(state, name) for name in _Hypotheses._fields))
+def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
+    """`new` [B, ...] of the sentences that are active, bool [B], and `old` of the others."""
+    return ops.where(ops.reshape(active, (-1,) + (1,) * (len(new.shape) - 1)), new, old)
 
 
-def _while(condition: Callable[[BeamState], Tensor], body: Callable[..., BeamState], start: BeamState) -> BeamState:
-    return BeamState(*ops.while_loop(lambda *fields: condition(BeamState(*fields)), body, start))
+def _while(
+    condition: Callable[[BeamState], Tensor], body: Callable[[BeamState], BeamState], start: BeamState
+) -> BeamState:
+    fields = ops.while_loop(lambda *x: condition(BeamState(*x)), lambda *x: body(BeamState(*x)), start)
+    return BeamState(*fields)
 
 
-def _search_and_resize(
-    unfinished: Callable[[BeamState], Tensor],
-    body: Callable[..., BeamState],
-    start: BeamState,
-    resize_cache: Callable[[DecodingCache, Tensor, Tensor], DecodingCache],
-) -> _Hypotheses:
-    """The hypotheses of all sentences. Those that are done leave the batch; the room for positions grows."""
+def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: ResizeCache) -> Hypotheses:
+    """The hypotheses of all sentences. Those that are done leave the batch; the capacity grows."""
 
     def fits(state: BeamState) -> Tensor:
-        """Whether most of the batch is unfinished, and there is room for a position."""
-        waiting = ops.sum(ops.cast(unfinished(state), "int32"))
+        """Whether most of the batch is unfinished, and the cache is not full."""
+        waiting = ops.sum(ops.cast(search.unfinished(state), "int32"))
         mostly_unfinished = 2 * waiting > ops.shape(state.max_lengths)[0]
         return ops.logical_and(mostly_unfinished, state.step < ops.shape(state.ancestors)[2])
 
-    def search(sentences: Tensor, fields: tuple[Tensor, ...], found: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-        """`sentences`, int32 [N]: which sentences are in the batch. `found`: what there is of all, [B, ...]."""
-        state = _while(fits, body, BeamState(*fields))
-        place = sentences[:, None]
-        updated = [ops.scatter_update(old, place, new) for old, new in zip(found, _hypotheses(state), strict=True)]
-        left = ops.cast(ops.nonzero(unfinished(state))[0], "int32")
-        batched = {name: ops.take(getattr(state, name), left, axis=0) for name in BeamState._fields[1:-1]}
-        room, length = ops.shape(state.ancestors)[2], ops.shape(state.alive_ids)[2]
-        more = ops.where(state.step < room, 0, ops.minimum(room, length - room))
-        batched["ancestors"] = ops.pad(batched["ancestors"], ((0, 0), (0, 0), (0, more), (0, 0)))
-        state = state._replace(cache=resize_cache(state.cache, left, room + more), **batched)
-        return ops.take(sentences, left, axis=0), tuple(state), tuple(updated)
+    def search_and_shrink(
+        sentences: Tensor, state: BeamState, results: Hypotheses
+    ) -> tuple[Tensor, BeamState, Hypotheses]:
+        """`sentences`, int32 [N], are those in the batch; `results` [B, ...] those of all sentences."""
+        state = _while(fits, search.advance, state)
+        rows = sentences[:, None]
+        pairs = zip(results, state.hypotheses, strict=True)
+        results = Hypotheses(*(ops.scatter_update(old, rows, new) for old, new in pairs))
+        left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
+        capacity = ops.shape(state.ancestors)[2]
+        added = ops.where(state.step < capacity, 0, ops.minimum(capacity, search.length - capacity))
+        ancestors = ops.take(state.ancestors, left, axis=0)
+        state = BeamState(
+            step=state.step,
+            max_lengths=ops.take(state.max_lengths, left, axis=0),
+            hypotheses=Hypotheses(*(ops.take(x, left, axis=0) for x in state.hypotheses)),
+            ancestors=ops.pad(ancestors, ((0, 0), (0, 0), (0, added), (0, 0))),
+            cache=resize_cache(state.cache, left, capacity + added),
+        )
+        return ops.take(sentences, left, axis=0), state, results
 
     everyone = ops.arange(ops.shape(start.max_lengths)[0], dtype="int32")
-    loop = everyone, tuple(start), tuple(_hypotheses(start))
-    return _Hypotheses(*ops.while_loop(lambda sentences, *_: ops.size(sentences) > 0, search, loop)[2])
+    loop = everyone, start, start.hypotheses
+    return ops.while_loop(lambda sentences, *_: ops.size(sentences) > 0, search_and_shrink, loop)[2]
 
 
-def _result(found: _Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:
-    """The finished hypotheses of each sentence, or if there are none those that are alive; max_penalty is [B]."""
-    none_finished = found.finished_scores[:, :1] <= NEVER / 2  # [B, 1]
-    alive_scores = found.alive_log_probs / (max_penalty[:, None] if penalise_unfinished else 1.0)  # [B, M]
-    alive_scores = ops.where(found.alive_log_probs <= NEVER / 2, NEVER, alive_scores)
-    scores = ops.where(none_finished, alive_scores, found.finished_scores)
-    log_probs = ops.where(none_finished, found.alive_log_probs, found.finished_log_probs)
+def _result(hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:
+    """The finished hypotheses of each sentence, or if there are none the alive ones; max_penalty is [B]."""
+    has_finished = is_filled(hypotheses.finished_scores[:, :1])  # [B, 1]
+    penalty = max_penalty[:, None] if penalise_unfinished else 1.0
+    alive_scores = hypotheses.alive_log_probs / penalty  # [B, M]
+    alive_scores = ops.where(is_filled(hypotheses.alive_log_probs), alive_scores, NEVER)
+    scores = ops.where(has_finished, hypotheses.finished_scores, alive_scores)
+    log_probs = ops.where(has_finished, hypotheses.finished_log_probs, hypotheses.alive_log_probs)
     return BeamResult(
-        ids=ops.where(none_finished[:, :, None], found.alive_ids, found.finished_ids),
+        ids=ops.where(has_finished[:, :, None], hypotheses.finished_ids, hypotheses.alive_ids),
         scores=scores,
-        log_probs=ops.where(scores <= NEVER / 2, NEVER, log_probs),
+        log_probs=ops.where(is_filled(scores), log_probs, NEVER),
     )
 
 
 def _best_continuations(
-    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor, beam_size: int
+    logits: Tensor, allowed: Tensor | None, alive_log_probs: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The 2 M best (for greedy search the one best) one-token continuations of a sentence's hypotheses.
+    """The 2 M best (for greedy search the single best) one-token continuations of a sentence's hypotheses.
 
-    From logits [B, M, V], what a constraint made of them, if there is one, and alive_log_probs [B, M] to tokens int32,
+    From logits [B, M, V], the constrained logits, if there is a constraint, and alive_log_probs [B, M] to tokens int32,
     log_probs float32, slots int32 (which hypothesis each continues), all [B, 2M], best first.
     """
+    beam_size = alive_log_probs.shape[1]
     wanted = 1 if beam_size == 1 else 2 * beam_size
     each = min(wanted, logits.shape[-1])
     values, tokens = top_tokens(logits if allowed is None else allowed, each)  # [B, M, each]

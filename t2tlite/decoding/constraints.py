@@ -4,7 +4,7 @@ Beam search and sampling choose tokens by the constrained logits. Log-probabilit
 own logits, so that a translation has the same log-probability regardless of constraints.
 """
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Decodes token ids with TensorFlow, by beam search or sampling, and scores given targets."""
 
-# B batch, S source length, T target length, M beam size, L most positions
+# B batch, S source length, T target length, M beam size, L maximum length
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import padded_length
-from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search
+from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
 from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_length, no_repeat_ngram
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.token_decoder import TENSORFLOW, TokenDecoder, TokenHypothesis, memory_error
@@ -119,7 +119,7 @@ class Decoder(TokenDecoder):
             [
                 TokenHypothesis(_content(ids), float(score), float(log_prob))
                 for ids, score, log_prob in zip(*sentence, strict=True)
-                if score > NEVER / 2
+                if is_filled(score)
             ]
             for sentence in sentences
         ]

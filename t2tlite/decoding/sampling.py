@@ -3,16 +3,15 @@
 The random numbers are an argument, so that the same numbers give the same tokens in any batch and with any backend.
 """
 
-# B batch, M samples of each sentence, L most positions, V vocabulary
+# B batch, M samples of each sentence, L maximum length, V vocabulary
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import BeamResult, take_slots
+from t2tlite.decoding.beam_search import BeamResult, DecodeStep, take_slots
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tokens import EOS
@@ -22,7 +21,7 @@ BELOW_ONE = 1.0 - 2.0**-23  # so that a random number, times a sum, is below the
 
 
 class SamplingState(NamedTuple):
-    """One position, between two steps."""
+    """The samples between two steps."""
 
     step: Tensor  # int32 scalar: positions decoded
     ids: Tensor  # int32 [B, M, L]
@@ -33,12 +32,12 @@ class SamplingState(NamedTuple):
 
 
 def sample(
-    decode_step: Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]],
+    decode_step: DecodeStep,
     cache: DecodingCache,
     *,
     max_lengths: Tensor,
     uniforms: Tensor,
-    alpha: float,
+    alpha: float | Tensor,
     temperature: float = 1.0,
     keep_top_k: int = 0,
     top_p: float = 1.0,
@@ -57,26 +56,35 @@ def sample(
         top_p: draw from the most probable tokens that together have at least this probability; 1 for all.
     """
     batch, slots, length = ops.shape(max_lengths)[0], uniforms.shape[1], ops.shape(uniforms)[2]
+    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
 
-    def body(*fields: Tensor) -> SamplingState:
+    def active(state: SamplingState) -> Tensor:
+        """bool [B, M]: samples that get another token."""
+        return ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
+
+    def is_running(*fields: Tensor) -> Tensor:
+        return ops.any(active(SamplingState(*fields)))
+
+    def advance(*fields: Tensor) -> SamplingState:
         state = SamplingState(*fields)
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]; a sample stays in its slot
-        ancestors = ops.eye(slots, dtype="float32")[None, :, None, :] * past[None, None, :, None]  # [1, M, L, M]
-        logits, cache = decode_step(last, state.step, ops.tile(ancestors, (batch, 1, 1, 1)), state.cache)  # [B, M, V]
+        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]
+        ancestors = own_slot * past[None, None, :, None]  # [1, M, L, M]: a sample stays in its slot
+        ancestors = ops.tile(ancestors, (batch, 1, 1, 1))
+        logits, new_cache = decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
         allowed = logits if constrain is None else constrain(logits, state.ids, state.step)
         uniform = ops.take(uniforms, state.step, axis=2)  # [B, M]
         tokens = draw(allowed, uniform, temperature, keep_top_k, top_p)  # [B, M]
         chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
-        active = ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
+        is_active = active(state)
         here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")  # [L], 1 at this position
         return SamplingState(
             step=state.step + 1,
-            ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
-            log_probs=state.log_probs + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
-            lengths=state.lengths + ops.cast(active, "int32"),
-            finished=ops.logical_or(state.finished, ops.logical_and(active, ops.equal(tokens, EOS))),
-            cache=cache,
+            ids=state.ids + ops.where(is_active, tokens, 0)[:, :, None] * here,
+            log_probs=state.log_probs + ops.where(is_active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
+            lengths=state.lengths + ops.cast(is_active, "int32"),
+            finished=ops.logical_or(state.finished, ops.logical_and(is_active, ops.equal(tokens, EOS))),
+            cache=new_cache,
         )
 
     start = SamplingState(
@@ -87,13 +95,7 @@ def sample(
         finished=ops.zeros((batch, slots), dtype="bool"),
         cache=cache,
     )
-
-    def unfinished(*fields: Tensor) -> Tensor:
-        state = SamplingState(*fields)
-        open_ = ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
-        return ops.any(open_)
-
-    state = SamplingState(*ops.while_loop(unfinished, body, start))
+    state = SamplingState(*ops.while_loop(is_running, advance, start))
     penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
@@ -110,8 +112,8 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
     """
     logits = logits / temperature
     if keep_top_k:
-        most, _ = ops.top_k(logits, min(keep_top_k, logits.shape[-1]))
-        logits = ops.where(logits >= most[:, :, -1:], logits, FORBIDDEN)
+        largest, _ = ops.top_k(logits, min(keep_top_k, logits.shape[-1]))
+        logits = ops.where(logits >= largest[:, :, -1:], logits, FORBIDDEN)
     if top_p < 1.0:
         ordered = -ops.sort(-logits, axis=-1)  # most probable first
         probabilities = ops.softmax(ordered, axis=-1)
@@ -121,5 +123,5 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
     weights = ops.softmax(logits, axis=-1)
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
-    above = ops.logical_and(sums > threshold, weights > 0)  # sums may not be monotonic where they are made in parallel
+    above = ops.logical_and(sums > threshold, weights > 0)  # parallel sums may not be monotonic
     return ops.cast(ops.argmax(ops.cast(above, "int32"), axis=-1), "int32")

@@ -242,4 +242,4 @@ class TextDecoder:
         return Hypothesis(self._text(found.ids), found.score, found.log_prob, tuple(found.ids))
 
     def _text(self, ids: list[int]) -> str:
-        return self.target_encoder.decode(ids).replace("\n", " ")
+        return self.target_encoder.text(ids)

@@ -7,6 +7,7 @@ the index appears last and is removed first. No glob patterns are used, since a 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -103,7 +104,7 @@ def checkpoint_identity(path: str) -> str:
 
 @contextlib.contextmanager
 def saving_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write a checkpoint in, which is moved to `folder` when the block ends without an exception."""
+    """An empty folder to write checkpoints in, which are moved to `folder` when the block ends without an exception."""
     temporary = folder / SAVING
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -113,7 +114,8 @@ def saving_folder(folder: Path) -> Iterator[Path]:
         for path in files:
             with path.open("rb") as file:
                 os.fsync(file.fileno())
-        _place(files, folder, os.replace)
+        for _, files_of_one in itertools.groupby(files, key=lambda path: path.stem):
+            _place(list(files_of_one), folder, os.replace)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

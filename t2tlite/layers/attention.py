@@ -2,8 +2,8 @@
 
 `MultiHeadAttention.call` is the layer of training and of the encoder, whose queries are the T positions of a sequence.
 In beam search, `attend_hypotheses` has as queries the M hypotheses of a sentence at one position, so that keys and
-values of the source are used by all hypotheses without a copy for each. Its tensors have the heads first: a matrix
-product for each head gives them in this order, where to split one product's result into heads is to transpose it.
+values of the source are used by all hypotheses without a copy for each. Its tensors have the heads first: one matrix
+product per head yields this layout, where splitting a joint product would need a transpose.
 
 Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the keys of
 the blocks beside it.
@@ -19,7 +19,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
-from t2tlite.layers.sublayer import Composite, Dropout
+from t2tlite.layers.sublayer import Dense, Dropout
 from t2tlite.tokens import PAD
 from t2tlite.types import Config, Seed, Tensor
 
@@ -29,13 +29,13 @@ Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, 
 # weights are uniform instead: finite, where minus infinity would give not-a-number.
 MASKED = -1e9
 
-# Added to the scores of positions that are too far away. Those of padding are greater, so that a query that has nothing
-# but padding near it attends to that, however many positions further away its scores are computed for.
+# Added to the scores of positions that are too far away. Lower than MASKED: a query whose window is all padding attends
+# to it uniformly, whatever the block size.
 TOO_FAR = 2 * MASKED
 
 
 @keras.saving.register_keras_serializable("t2tlite")
-class MultiHeadAttention(Composite):
+class MultiHeadAttention(keras.layers.Layer):
     """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; the four projections have no bias, as in tensor2tensor.
 
     Args:
@@ -65,14 +65,17 @@ class MultiHeadAttention(Composite):
         self.causal = causal
         self.key_size = key_channels // num_heads
 
-        def projection(channels: int, name: str) -> keras.layers.Dense:
-            return keras.layers.Dense(channels, use_bias=False, name=name, dtype=self.dtype_policy)
-
-        self.query = projection(key_channels, "query")
-        self.key = projection(key_channels, "key")
-        self.value = projection(value_channels, "value")
-        self.output_transform = projection(hidden_size, "output_transform")
+        common = {"use_bias": False, "dtype": self.dtype_policy}
+        self.query = Dense(key_channels, name="query", **common)
+        self.key = Dense(key_channels, name="key", **common)
+        self.value = Dense(value_channels, name="value", **common)
+        self.output_transform = Dense(hidden_size, name="output_transform", **common)
         self.weight_dropout = Dropout(dropout, name="weight_dropout", dtype=self.dtype_policy)
+
+    def build(self, input_shape: object = None) -> None:
+        for projection in (self.query, self.key, self.value):
+            projection.build((None, self.output_transform.units))
+        self.output_transform.build((None, self.value.units))
 
     def call(self, x: Tensor, memory: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
         """Attends from `x` to `memory`; returns [B, T, D].

@@ -45,7 +45,8 @@ class Embedding(keras.layers.Layer):
     def logits(self, x: Tensor) -> Tensor:
         """[..., D] -> float32 [..., V]."""
         weight = ops.cast(self.weight, self.compute_dtype)
-        return ops.cast(ops.matmul(x, ops.transpose(weight)), "float32")
+        rows = ops.matmul(ops.reshape(x, (-1, self.hidden_size)), ops.transpose(weight))
+        return ops.cast(ops.reshape(rows, (-1, *ops.shape(x)[1:-1], self.vocab_size)), "float32")
 
     def get_config(self) -> Config:
         return super().get_config() | {"vocab_size": self.vocab_size, "hidden_size": self.hidden_size}

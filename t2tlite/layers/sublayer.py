@@ -17,16 +17,25 @@ from keras import ops
 from t2tlite.types import Config, Seed, Tensor
 
 
-class Composite(keras.layers.Layer):
-    """A layer made of other layers, each of which makes its own weights at its first call."""
+@keras.saving.register_keras_serializable("t2tlite")
+class Dense(keras.layers.Dense):
+    """x W + b over the last axis as one product of rows, of which Keras makes more where lengths are not known."""
 
-    def build(self, input_shape: object = None) -> None:
-        """Does nothing. Without it Keras would first run every `call` symbolically, those inside it again."""
+    def call(self, inputs: Tensor) -> Tensor:
+        """[..., D] -> [..., units]."""
+        if len(inputs.shape) == 2:
+            return super().call(inputs)
+        rows = super().call(ops.reshape(inputs, (-1, inputs.shape[-1])))
+        return ops.reshape(rows, (-1, *ops.shape(inputs)[1:-1], self.units))
 
 
 @keras.saving.register_keras_serializable("t2tlite")
-class Residual(Composite):
+class Residual(keras.layers.Layer):
     """LayerNorm(x + Dropout(Sublayer(x))) (sections 3.1, 5.4); or x + Dropout(Sublayer(LayerNorm(x))), pre-norm.
+
+        y = residual.enter(x)
+        y = sublayer(y)
+        x = residual.leave(x, y)
 
     Args:
         dropout: rate on the sublayer's output.
@@ -40,11 +49,17 @@ class Residual(Composite):
         self.norm = LayerNormalization(epsilon=epsilon, name="norm", dtype=self.dtype_policy)
         self.dropout = Dropout(dropout, name="dropout", dtype=self.dtype_policy)
 
-    def call(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], seed: Seed = None) -> Tensor:
-        """Applies `sublayer`, a function [B, T, D] -> [B, T, D], to `x` [B, T, D]."""
-        if self.pre_norm:
-            return x + self.dropout(sublayer(self.norm(x)), seed=seed)
-        return self.norm(x + self.dropout(sublayer(x), seed=seed))
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        self.norm.build(input_shape)
+
+    def enter(self, x: Tensor) -> Tensor:
+        """The sublayer's input: x [B, T, D], normalised if pre-norm."""
+        return self.norm(x) if self.pre_norm else x
+
+    def leave(self, x: Tensor, y: Tensor, seed: Seed = None) -> Tensor:
+        """x plus the sublayer's output y [B, T, D] after dropout; normalised if post-norm."""
+        x = x + self.dropout(y, seed=seed)
+        return x if self.pre_norm else self.norm(x)
 
     def get_config(self) -> Config:
         arguments = {"dropout": self.dropout.rate, "pre_norm": self.pre_norm, "epsilon": self.norm.epsilon}
@@ -89,7 +104,7 @@ def _normalise(epsilon: float) -> Callable[[Tensor, Tensor, Tensor], Tensor]:
 
 
 @keras.saving.register_keras_serializable("t2tlite")
-class FeedForward(Composite):
+class FeedForward(keras.layers.Layer):
     """FFN(x) = max(0, x W1 + b1) W2 + b2, equation (2) in section 3.3.
 
     Args:
@@ -100,9 +115,13 @@ class FeedForward(Composite):
 
     def __init__(self, hidden_size: int, filter_size: int, dropout: float, **kwargs: object) -> None:
         super().__init__(**kwargs)
-        self.inner = keras.layers.Dense(filter_size, activation="relu", name="inner", dtype=self.dtype_policy)
+        self.inner = Dense(filter_size, activation="relu", name="inner", dtype=self.dtype_policy)
         self.inner_dropout = Dropout(dropout, name="inner_dropout", dtype=self.dtype_policy)
-        self.outer = keras.layers.Dense(hidden_size, name="outer", dtype=self.dtype_policy)
+        self.outer = Dense(hidden_size, name="outer", dtype=self.dtype_policy)
+
+    def build(self, input_shape: object = None) -> None:
+        self.inner.build((None, self.outer.units))
+        self.outer.build((None, self.inner.units))
 
     def call(self, x: Tensor, seed: Seed = None) -> Tensor:
         """[B, T, D] -> [B, T, D]."""

@@ -18,7 +18,7 @@ from sacrebleu.metrics.ter import TER
 from sacrebleu.significance import PairedTest
 
 METRICS = ("bleu", "chrf", "ter")
-TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # those of sacrebleu that need no download and no other package
+TOKENIZERS = ("13a", "intl", "zh", "char", "none")  # sacrebleu's that need no download or package
 RESAMPLES = 1000
 SEED = 12345  # sacrebleu's
 SIGNIFICANT = 0.05  # a p-value below it
@@ -54,11 +54,11 @@ def corpus_scores(
     as many as references.
     """
     check_lines(translations, references)
-    found = []
+    scores = []
     for metric in _metrics(metrics, tokenize, lowercase):
         result = metric.corpus_score(translations, [references])
-        found.append(CorpusScore(result, str(metric.get_signature())))
-    return found
+        scores.append(CorpusScore(result, str(metric.get_signature())))
+    return scores
 
 
 def check_lines(translations: Sequence[str], references: Sequence[str]) -> None:
@@ -115,15 +115,21 @@ def paired_bootstrap(
             [("baseline", baseline), ("system", system)], chosen, [references], test_type="bs", n_samples=RESAMPLES
         )
         signatures, results = test()
-    found = []
+    differences = []
     for name, signature in signatures.items():
         old, new = cast(list[Any], results[name])  # sacrebleu's `Result`
         p = 1.0 if old.score == new.score else new.p_value  # sacrebleu's is the smallest possible then
-        intervals = [(float(one.mean), float(one.ci)) for one in (old, new)]
-        found.append(
-            Difference(name, float(old.score), intervals[0], float(new.score), intervals[1], float(p), str(signature))
+        difference = Difference(
+            metric=name,
+            baseline=float(old.score),
+            baseline_interval=(float(old.mean), float(old.ci)),
+            system=float(new.score),
+            system_interval=(float(new.mean), float(new.ci)),
+            p=float(p),
+            signature=str(signature),
         )
-    return found
+        differences.append(difference)
+    return differences
 
 
 def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:

@@ -5,7 +5,7 @@ position at a time, with cached keys and values, for the M hypotheses that beam 
 """
 
 # B batch, S source length, T target length, D hidden size, V vocabulary, H heads, K head size
-# M hypotheses of a sentence, L positions that there is room for, C of them that the cache holds
+# M hypotheses of a sentence, L capacity of a search in positions, C capacity of the cache: L, or the last r of them
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from keras import ops
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MASKED, Record, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding, Positions
-from t2tlite.layers.kv_cache import empty_cache, place, resize
+from t2tlite.layers.kv_cache import cache_slot, empty_cache, resize
 from t2tlite.layers.sublayer import Dropout, LayerNormalization, fold
 from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 from t2tlite.types import AttentionWeights, Config, DecodingCache, LayerCache, Seed, Tensor
@@ -60,7 +60,7 @@ class Transformer(keras.Model):
         self.target_positions = Positions(*positions, name="target_positions", dtype=dtype)
         self.target_space = None
         if hparams.use_target_space_embedding:
-            self.target_space = self.add_weight(name="target_space", shape=(hparams.hidden_size,), initializer="zeros")
+            self.target_space = self.add_weight(name="target_space", shape=(size,), initializer="zeros")
         rate = hparams.layer_prepostprocess_dropout
         self.embedding_dropout = Dropout(rate, name="embedding_dropout", dtype=dtype)
         encoder_names = [f"encoder_{i}" for i in range(hparams.encoder_layers)]
@@ -120,7 +120,7 @@ class Transformer(keras.Model):
         x = self.target_embedding(targets)  # [B, T, D]
         x = ops.pad(x, ((0, 0), (1, 0), (0, 0)))[:, :-1]  # shifted right: position t sees the tokens before t
         x = self.embedding_dropout(self.target_positions(x), seed=fold(seed, DECODER_SEED))
-        if self.hparams.self_attention_radius:  # its layers mask what comes later: [T, T] would cost more than they do
+        if self.hparams.self_attention_radius:  # its layers mask what comes later, at less cost than [T, T]
             bias = ops.zeros(ops.shape(targets))[:, None, None, :]
         else:
             bias = causal_mask(ops.shape(x)[1])
@@ -129,19 +129,19 @@ class Transformer(keras.Model):
         return self._logits(x)
 
     def start_decoding(self, inputs: Tensor, beam_size: int, length: int | Tensor) -> DecodingCache:
-        """Encodes the source and makes room for `length` positions of `beam_size` hypotheses.
+        """Encodes the source, and makes a cache for `length` positions of `beam_size` hypotheses.
 
         Args:
             inputs: int32 [B, S].
             beam_size: M.
-            length: L, the most positions that will be decoded, unless `resize_cache` makes room for more.
+            length: L, the maximum length of what is decoded, unless `resize_cache` raises it.
         """
         memory, memory_bias = self.encode(inputs)
-        batch, heads, held = ops.shape(inputs)[0], self.hparams.num_heads, self._held(length)
+        batch, heads, capacity = ops.shape(inputs)[0], self.hparams.num_heads, self._capacity(length)
         caches = []
         for layer in self.decoder_layers:
             keys, values = (
-                empty_cache(heads, batch, held, beam_size, channels // heads, self.compute_dtype)
+                empty_cache(heads, batch, capacity, beam_size, channels // heads, self.compute_dtype)
                 for channels in (self.hparams.key_channels, self.hparams.value_channels)
             )
             memory_keys, memory_values = layer.cross_attention.keys_values(memory)  # [B, H, S, K], [B, H, S, U]
@@ -173,30 +173,30 @@ class Transformer(keras.Model):
         """
         beam = tokens.shape[1]
         if self.hparams.self_attention_radius:
-            ancestors = ops.take(ancestors, _held_positions(step, cache, ops.shape(ancestors)[2]), axis=2)
+            ancestors = ops.take(ancestors, _cached_positions(step, cache, ops.shape(ancestors)[2]), axis=2)
         bias = ops.reshape(1.0 - ancestors, (ops.shape(tokens)[0], beam, -1)) * MASKED  # [B, M, C * M]
-        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # each hypothesis has one position: [B * M, 1, D]
+        x = self.target_embedding(ops.reshape(tokens, (-1, 1)))  # [B * M, 1, D]
         x = ops.reshape(self.target_positions(x, start=step), (-1, self.hparams.hidden_size))
-        caches, here = [], place(cache.layers[0].keys, step)
+        caches, slot = [], cache_slot(cache.layers[0].keys, step)
         for layer, layer_cache in zip(self.decoder_layers, cache.layers, strict=True):
-            x, layer_cache = layer.step(x, layer_cache, here, bias, cache.memory_bias)
+            x, layer_cache = layer.step(x, layer_cache, slot, bias, cache.memory_bias)
             caches.append(layer_cache)
         logits = self._logits(x)  # [B * M, V]
         return ops.reshape(logits, (-1, beam, logits.shape[1])), DecodingCache(tuple(caches), cache.memory_bias)
 
     def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
-        """The cache of only some sentences of the batch, with room for more positions.
+        """The cache of only some sentences of the batch, for a greater length.
 
         Args:
             cache: as `start_decoding` or `decode_step` returned it.
             sentences: int32 [N], which sentences.
-            length: L, at least as many positions as there is room for.
+            length: L, at least that of the cache so far.
         """
-        held = self._held(length)
+        capacity = self._capacity(length)
         layers = [
             layer._replace(
-                keys=resize(layer.keys, sentences, held),
-                values=resize(layer.values, sentences, held),
+                keys=resize(layer.keys, sentences, capacity),
+                values=resize(layer.values, sentences, capacity),
                 memory_keys=ops.take(layer.memory_keys, sentences, axis=1),
                 memory_values=ops.take(layer.memory_values, sentences, axis=1),
             )
@@ -217,21 +217,21 @@ class Transformer(keras.Model):
         hparams = HParams(**config["hparams"])
         return build_transformer(hparams, config["source_vocab_size"], config["target_vocab_size"])
 
-    def _held(self, length: int | Tensor) -> int | Tensor:
-        """How many of `length` positions the cache holds: C."""
+    def _capacity(self, length: int | Tensor) -> int | Tensor:
+        """The capacity C of a cache for `length` positions."""
         return ops.shape(ops.arange(length)[: self.hparams.self_attention_radius or None])[0]
 
     def _logits(self, x: Tensor) -> Tensor:
         return self.softmax_embedding.logits(x if self.decoder_norm is None else self.decoder_norm(x))
 
 
-def _held_positions(step: int | Tensor, cache: DecodingCache, length: int | Tensor) -> Tensor:
-    """Which of L positions each of the C that a cache has room for holds at `step`: int32 [C], p at p % C.
+def _cached_positions(step: int | Tensor, cache: DecodingCache, length: int | Tensor) -> Tensor:
+    """Which of L positions is in each slot of the cache at `step`: int32 [C]; position p is in slot p % C.
 
-    One that is still empty gets a position later than `step`, of which no hypothesis has an ancestor.
+    An empty slot gets a position later than `step`, of which no hypothesis has an ancestor.
     """
-    held = ops.shape(cache.layers[0].keys)[2]
-    return (step - (step - ops.arange(held)) % held) % length
+    capacity = ops.shape(cache.layers[0].keys)[2]
+    return (step - (step - ops.arange(capacity)) % capacity) % length
 
 
 def build_transformer(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> Transformer:

@@ -67,9 +67,8 @@ class ParsingTask(Task):
         """
         words = split_words(source)
         if not words:
-            return [
-                Parse(None, score, log_prob, Counter(), text, ids) for text, score, log_prob, ids in hypotheses[:wanted]
-            ]
+            blank = hypotheses[:wanted]
+            return [Parse(None, score, log_prob, Counter(), text, ids) for text, score, log_prob, ids in blank]
         parses: list[tuple[int, Parse]] = []
         for text, score, log_prob, ids in hypotheses:
             restored = self.linearisation.read(text, words)
@@ -114,7 +113,8 @@ class ParsingTask(Task):
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
         listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
         repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
-        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}" + (f" ({listed})" if listed else "")
+        how = f" ({listed})" if listed else ""
+        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}{how}"
 
     def parser(self, problem: str) -> Task:
         """This task."""
@@ -127,7 +127,7 @@ class ParsingTask(Task):
 
 @dataclasses.dataclass(frozen=True)
 class SequenceTask(TranslationTask):
-    """Sentences to linearised trees, left as they are decoded (as tensor2tensor's decoder does) but scored as trees."""
+    """Sentences to linearised trees, left as they are decoded, as in tensor2tensor, but scored as trees."""
 
     parsing: ParsingTask
 

@@ -54,7 +54,7 @@ class Score(NamedTuple):
 
     name: str  # "BLEU" or "F1"
     scores: dict[str, float]  # percent, or counts, which are whole numbers
-    signatures: dict[str, str]  # how they were computed, by metric; for scores computed together only the first
+    signatures: dict[str, str]  # how they were computed, by metric; of scores computed together the first
 
     @property
     def value(self) -> float:
@@ -138,7 +138,7 @@ class Task:
         return Counter()
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """A line on what was done to make the outputs, from their tally; empty if there is nothing to report."""
+        """A line on what was done to make the outputs, from their tally; may be empty."""
         return ""
 
     def as_sequences(self) -> Task:

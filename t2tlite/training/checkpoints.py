@@ -9,14 +9,14 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from keras.optimizers import Optimizer
 
+from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
     copy_checkpoint,
@@ -69,19 +69,23 @@ class Checkpoints:
         """
         if step == self._saved_step:
             return
-        if name := _not_finite(self._weights | self._optimizer):
-            raise FloatingPointError(
-                f"Training diverged: {name} has values that are not finite at step {step:,}, which is not saved. "
-                "Checkpoints from before are intact. Try a lower learning_rate_constant, a longer warm-up, or "
-                "dtype_policy=float32."
-            )
+        name = _not_finite(self._weights | self._optimizer)
+        if name:
+            raise diverged(f"{name} has values that are not finite", step)
         self.step.assign(step)
         if self._writes:
             _write(self._checkpoint, self._run.path, step)
-            (self._run.path / "checkpoint").unlink(missing_ok=True)  # TensorFlow's list, which older versions kept
             for path in self._run.checkpoints()[: -self._keep]:
                 remove_checkpoint(path)
         self._saved_step = step
+
+    def best(self) -> DevEvaluation | None:
+        """The evaluation of the best checkpoint; None if there is none yet, or its checkpoint was deleted."""
+        best = self._run.best()
+        if best is None or best.step in map(step_of, list_checkpoints(self._run.best_folder)):
+            return best
+        say(f"The best checkpoint, of step {best.step:,}, was deleted from {self._run.best_folder}. The next is kept.")
+        return None
 
     def save_best(self, best: DevEvaluation) -> None:
         """Keeps the saved checkpoint of the evaluation `best` as the best, with its metrics."""
@@ -94,13 +98,23 @@ class Checkpoints:
     def _check_later(self, step: int) -> None:
         folders = self._run.best_folder, self._run.averaged_folder
         later = [str(folder) for folder in folders if any(step_of(path) > step for path in list_checkpoints(folder))]
-        if later:
-            raise ValueError(
-                f"The best and averaged checkpoints of a run must not be later than its newest. Received: {self._run}, "
-                f"whose newest checkpoint is {f'of step {step:,}' if step else 'missing'}, and later ones in "
-                f"{' and '.join(later)}. Delete {'these folders' if len(later) > 1 else 'this folder'} to train "
-                f"{f'again from step {step:,}' if step else 'anew'}, or put the missing checkpoints back."
-            )
+        if not later:
+            return
+        newest, start = (f"of step {step:,}", f"again from step {step:,}") if step else ("missing", "anew")
+        delete = "these folders" if len(later) > 1 else "this folder"
+        raise ValueError(
+            f"The best and averaged checkpoints of a run must not be later than its newest. Received: {self._run}, "
+            f"whose newest checkpoint is {newest}, and later ones in {' and '.join(later)}. Delete {delete} to train "
+            f"{start}, or put the missing checkpoints back."
+        )
+
+
+def diverged(reason: str, step: int) -> FloatingPointError:
+    """The error of weights that are of no use after `step`, for this reason."""
+    return FloatingPointError(
+        f"Training diverged: {reason} at step {step:,}, which is not saved. Checkpoints from before are intact. Try a "
+        "lower learning_rate_constant, a longer warm-up, or dtype_policy=float32."
+    )
 
 
 def check_size(path: str, parameters: int) -> None:
@@ -154,25 +168,25 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
     return written
 
 
-def save_weights(model: Seq2SeqModel, folder: Path, step: int) -> str:
+def save_weights(model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
 
-    The folder is made if need be.
+    The folder is made if need be. With `saving`, an open `saving_folder`, the checkpoint appears when that is closed.
     """
-    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step)
+    return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving)
 
 
-def _checkpoint(**content: Any) -> tf.train.Checkpoint:
+def _checkpoint(**content: Mapping[str, tf.Variable] | tf.Variable) -> tf.train.Checkpoint:
     checkpoint = tf.train.Checkpoint(**content)
-    _ = checkpoint.save_counter  # adds TensorFlow's count of savings, which checkpoints of older versions have
+    _ = checkpoint.save_counter  # `restore` makes TensorFlow's count of savings, and asserts that it was stored
     return checkpoint
 
 
-def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int) -> str:
+def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Path | None = None) -> str:
     """Writes folder/model.ckpt-`step` and returns its path; an exception leaves what was there."""
     name = f"{CHECKPOINT_PREFIX}-{step}"
-    with writing(name, folder), saving_folder(folder) as saving:
-        checkpoint.write(str(saving / name))
+    with writing(name, folder), contextlib.nullcontext(saving) if saving else saving_folder(folder) as where:
+        checkpoint.write(str(where / name))
     return str(folder / name)
 
 
@@ -207,7 +221,8 @@ def reason_of(error: Exception) -> str:
 def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
 
-    Named one by one because tf.train.Checkpoint finds no variables below a Keras 3 model by itself, and says nothing.
+    They are named one by one because tf.train.Checkpoint by itself finds no variables below a Keras 3 model, and says
+    nothing.
     """
     return {variable.path: variable.value for variable in variables}
 
@@ -219,7 +234,8 @@ def _restore(checkpoint: tf.train.Checkpoint, weights: dict[str, tf.Variable], p
         status.assert_existing_objects_matched()
         if everything:
             status.assert_consumed()
-        if name := _not_finite(weights):
+        name = _not_finite(weights)
+        if name:
             raise ValueError(f"{name} has values that are not finite")
 
 
@@ -242,16 +258,16 @@ def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
     for name, variable in weights.items():
         shape = stored.pop(name, None)
         if shape != list(variable.shape):
-            found = "it has none" if shape is None else f"its shape there is {shape}"
-            raise ValueError(f"the model's {name} has the shape {list(variable.shape)}, but {found}.")
+            other = "it has none" if shape is None else f"its shape there is {shape}"
+            raise ValueError(f"the model's {name} has the shape {list(variable.shape)}, but {other}.")
     if stored:
         raise ValueError(f"it is of a model with more weights, such as {min(stored)}.")
 
 
 def _stored_shapes(path: str) -> dict[str, list[int]]:
     """The shapes of the weights in a checkpoint by their Keras path."""
-    found = {name: list(shape) for name, shape in tf.train.list_variables(path) if name.startswith("model/")}
-    return {name.split("/")[1].replace(".S", "/").replace("..", "."): shape for name, shape in found.items()}
+    variables = [(name, list(shape)) for name, shape in tf.train.list_variables(path) if name.startswith("model/")]
+    return {name.split("/")[1].replace(".S", "/").replace("..", "."): shape for name, shape in variables}
 
 
 def _stored_as(name: str) -> str:

@@ -17,7 +17,7 @@ SLURM_PORTS = range(15_000, 31_000, 16)  # each job has ports of its own, for 16
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class WorkerRole:
     """The role of a process among the workers."""
 
     type: str  # "chief" or "worker"
@@ -29,7 +29,7 @@ class Cluster:
     """The workers, and the role of this process among them: the content of TF_CONFIG."""
 
     cluster: dict[str, list[str]]  # "chief" and "worker" -> HOST:PORT of each
-    task: Task
+    task: WorkerRole
 
     def __post_init__(self) -> None:
         for job, addresses in self.cluster.items():
@@ -41,7 +41,8 @@ class Cluster:
             host, _, port = address.rpartition(":")
             if not host or not port.isdecimal() or not 0 < int(port) < 65_536:
                 raise ValueError(f"an address must be HOST:PORT, not {address!r}.")
-        if twice := [address for address, count in collections.Counter(self.addresses).items() if count > 1]:
+        twice = [address for address, count in collections.Counter(self.addresses).items() if count > 1]
+        if twice:
             raise ValueError(f"each worker must have an address of its own, but {twice[0]} is there twice.")
         tasks = self.cluster.get(self.task.type, [])
         if not 0 <= self.task.index < len(tasks):
@@ -56,7 +57,7 @@ class Cluster:
         return [address for job in JOBS for address in self.cluster.get(job, [])]
 
     @property
-    def own_address(self) -> str:
+    def address(self) -> str:
         """The address of this process."""
         return self.cluster[self.task.type][self.task.index]
 
@@ -95,8 +96,8 @@ def _slurm_cluster() -> Cluster:
         spec = resolver.cluster_spec().as_dict()
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"--cluster_resolver=slurm needs a job step (srun t2t-trainer). Received: {error}") from error
-    cluster = Cluster(spec, Task(*resolver.get_task_info()))
-    host, name = cluster.own_address.rpartition(":")[0], os.environ.get("SLURMD_NODENAME", "")
+    cluster = Cluster(spec, WorkerRole(*resolver.get_task_info()))
+    host, name = cluster.address.rpartition(":")[0], os.environ.get("SLURMD_NODENAME", "")
     if name and host != name:
         raise ValueError(
             "SLURM's tasks must be in the order of their nodes' names, as TensorFlow's resolver assumes. Received: "

@@ -16,6 +16,8 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
 from t2tlite.types import Seq2SeqModel, Tensor
 
+MAX_EXPONENT = 88.0  # above, exp is infinite in float32, in which TensorBoard stores it
+
 
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
@@ -35,8 +37,8 @@ class Evaluation:
 
     @property
     def perplexity(self) -> float:
-        """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one)."""
-        return math.exp(min(self.loss, 700.0))
+        """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one); infinite above float32."""
+        return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
 
 
 def make_evaluation(

@@ -12,22 +12,25 @@ from collections.abc import Callable, Iterator, Sequence
 import tensorflow as tf
 
 from t2tlite.config import HParams
+from t2tlite.console import say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
-from t2tlite.training.checkpoints import Checkpoints, reason_of, restore_weights
+from t2tlite.training.checkpoints import Checkpoints, diverged, reason_of, restore_weights
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import MemoryNeed
-from t2tlite.training.progress import Progress, report
+from t2tlite.training.progress import Progress
 from t2tlite.training.run_cost import CostMeter
 from t2tlite.training.signals import Interrupted, Signals
 from t2tlite.training.train_step import make_gradients, make_optimizer, make_train_step, make_trial
 from t2tlite.training.workers import Stop, is_chief
 from t2tlite.types import Seq2SeqModel
 
+# Nats per target token. Guessing costs some 10, so weights with a greater loss than this are of no use, though finite.
+MAX_LOSS = 1e4
 SAMPLES_AFTER_SECONDS = 60.0  # of training, or at its end: compiling the search takes seconds, once
 
 Sample = tuple[str, str, str]  # source, output, reference
@@ -44,7 +47,7 @@ class TrainingJob:
     dev_store: TokenStore
     run: RunFolder  # gets checkpoints, costs and TensorBoard events
     vocabulary_sizes: tuple[int, int]  # of source and target
-    available_memory: int | None = None  # bytes of a device before the model was built; None if not known
+    available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
@@ -86,22 +89,22 @@ class _Loop:
         self.step = self.checkpoints.restore()
         if self.step == 0 and job.warm_start:
             restore_weights(model, job.warm_start)
-            report(f"Starting from the weights of {job.warm_start}.")
+            say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
         self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
         gradients = make_gradients(model, self.optimizer, hparams)
         self.trial = make_trial(strategy, gradients)
         self.train_step = make_train_step(strategy, model, self.optimizer, hparams, gradients)
-        self.best = job.run.best()  # the best evaluation on dev, or None if there is none yet
-        recorded = job.run.evaluations() if self.best else []
-        self.evaluations = [evaluation for evaluation in recorded if evaluation.step <= self.step]
+        self.best = self.checkpoints.best()  # the best evaluation on dev, or None if there is none yet
+        # Without a best checkpoint, the newest is evaluated again, so that it becomes the best.
+        until = self.step if self.best else self.step - 1
+        self.evaluations = [evaluation for evaluation in job.run.evaluations() if evaluation.step <= until]
 
     def run(self) -> Evaluation:
         """Trains, saves and evaluates; first it repeats an evaluation that was interrupted."""
         evaluated = any(evaluation.step == self.step for evaluation in self.evaluations)
         missing = self.step > 0 and self._is_evaluation_step() and not evaluated
-        if not missing and (done := self._nothing_to_train()):
-            report(f"Nothing to train: {done}")
+        if not missing and self._nothing_to_train():
             return self.evaluate()
         self.started = self.saved_at = time.monotonic()
         run = self.job.run if self.writes else None
@@ -109,18 +112,16 @@ class _Loop:
         self.cost = CostMeter(run, self.step, replicas, self.job.flops_per_token)
         progress = Progress(run.path if run else None, self.optimizer, self.step, self.config.train_steps)
         with Signals() as self.signals, progress as self.progress:
-            evaluation = None
             if missing:
-                report(f"Evaluating step {self.step:,}, which was not finished.")
+                say(f"Evaluating step {self.step:,}, which was not finished.")
                 evaluation = self._evaluate_and_keep()
-                if done := self._nothing_to_train():
-                    report(f"Nothing to train: {done}")
+                if self._nothing_to_train():
                     return evaluation
-            return self._train_on() or evaluation or self.evaluate()
+            return self._train_on()
 
-    def _train_on(self) -> Evaluation | None:
-        """Trains to the last step or to an early stop; returns the last evaluation."""
-        config, job, evaluation = self.config, self.job, None
+    def _train_on(self) -> Evaluation:
+        """Trains to the last step, which is always evaluated, or to an early stop; returns the last evaluation."""
+        config, job = self.config, self.job
         if self.hooks.begin and self.writes:
             self.hooks.begin()
         self.progress.hparams(dataclasses.asdict(job.hparams))
@@ -128,7 +129,7 @@ class _Loop:
         batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, job.hparams.accumulate_steps))
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
-        while self.step < config.train_steps:
+        while True:
             with self._memory_errors():
                 result = self.train_step(batches, tf.constant(float(self.signals.caught is not None)))
             self.progress.step(self.step, result)
@@ -142,17 +143,21 @@ class _Loop:
                 raise Interrupted(self.step, self.signals.caught or signal.SIGTERM)
             if evaluate:
                 evaluation = self._evaluate_and_keep()
+                if self.step >= config.train_steps:
+                    return evaluation
                 if self._stops_early():
                     worse = f"{self._worse_evals()} evaluations without a better one"
-                    report(f"Stopping early at step {self.step:,}: {worse}.")
-                    break
-        return evaluation
+                    say(f"Stopping early at step {self.step:,}: {worse}.")
+                    return evaluation
 
-    def _try_largest_batch(self) -> None:
-        """Computes gradients of a batch of the largest shape, so that a lack of memory shows at once."""
+    def _try_largest_batch(self) -> float:
+        """Computes gradients of a batch of the largest shape, so that a lack of memory shows at once.
+
+        Returns its loss.
+        """
         micro_batches = self.job.hparams.accumulate_steps
         with self._memory_errors():
-            self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
+            return self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
 
     @contextlib.contextmanager
     def _memory_errors(self) -> Iterator[None]:
@@ -165,8 +170,14 @@ class _Loop:
             ) from error
 
     def _save(self) -> None:
-        """Saves a checkpoint, after its cost, so that every checkpoint has a recorded cost."""
+        """Saves a checkpoint, after its cost, so that every checkpoint has a recorded cost.
+
+        The losses so far are of the weights before this step, so these are tried first: restarts could not mend them.
+        """
         self.progress.flush()
+        loss = self._try_largest_batch()
+        if not loss < MAX_LOSS:
+            raise diverged(f"the loss is {loss:.3g}", self.step)
         self.cost.save(self.step)
         self.checkpoints.save(self.step)
         self.saved_at = time.monotonic()
@@ -196,18 +207,17 @@ class _Loop:
         return evaluation
 
     def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
-        """Keeps the checkpoint if it is the best so far, by the task's score if there is one, otherwise by loss.
+        """Keeps the checkpoint if it is the best so far: by the task's score if there is one; if equal, by loss.
 
         That of a repeated evaluation may be the best already. It is kept again: keeping it may have been interrupted.
         """
         before = self.best.metrics if self.best and self.best.step != self.step else {}
         metrics = evaluation.metrics
-        if score is None:
-            better = evaluation.loss < before.get("loss", math.inf)
-        else:
-            name = score.name.lower()
+        better = evaluation.loss < before.get("loss", math.inf)
+        if score is not None:
             metrics |= score.metrics
-            better = score.value > before.get(name, -math.inf)
+            value, best = (round(x, 2) for x in (score.value, before.get(score.name.lower(), -math.inf)))  # as shown
+            better = value > best or (value == best and better)
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         record = DevEvaluation(self.step, finite)
         if better:
@@ -227,20 +237,23 @@ class _Loop:
     def _stops_early(self) -> bool:
         return 0 < self.config.early_stopping_evals <= self._worse_evals()
 
-    def _nothing_to_train(self) -> str:
-        """A sentence on why there is nothing to train; empty if there is something to train."""
+    def _nothing_to_train(self) -> bool:
+        """Whether there is nothing to train; says why."""
         if self.step >= self.config.train_steps:
-            return f"the run is at step {self.step:,} of {self.config.train_steps:,}. More needs --train_steps."
-        if self._stops_early():
-            return f"the run stopped early at step {self.step:,}. More needs --early_stopping_evals."
-        return ""
+            reason = f"the run is at step {self.step:,} of {self.config.train_steps:,}. More needs --train_steps."
+        elif self._stops_early():
+            reason = f"the run stopped early at step {self.step:,}. More needs --early_stopping_evals."
+        else:
+            return False
+        say(f"Nothing to train: {reason}")
+        return True
 
     def _report_start(self, replicas: int) -> None:
         plan, max_length = self.plan, self.job.hparams.max_length
         if plan.left_out:
-            report(f"{plan.left_out:,} training pairs are longer than max_length={max_length} and left out.")
-        report(
+            say(f"{plan.left_out:,} training pairs are longer than max_length={max_length} and left out.")
+        say(
             f"{self.job.model.count_params():,} parameters, {plan.num_pairs:,} pairs in {plan.num_batches:,} batches "
             f"an epoch, {replicas} replica(s)" + (f"; resuming from step {self.step:,}." if self.step else ".")
         )
-        report(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")
+        say(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")

@@ -11,6 +11,8 @@ from t2tlite.checked_fields import CheckedFields, checked_field, required_field
 class LoopConfig(CheckedFields):
     """The training loop's settings."""
 
+    largest = 2**63 - 1  # some take a very large number for "never"
+
     train_steps: int = required_field(int, "Optimizer steps in total; by default the hparam set's train_steps.", low=1)
     eval_steps: int = checked_field(0, "Batches in each evaluation on dev; 0 means all of dev.", low=0)
     local_eval_frequency: int = checked_field(1000, "Steps between evaluations on dev; 0 means only at the end.", low=0)

@@ -78,8 +78,8 @@ def device_memory(strategy: tf.distribute.Strategy) -> int | None:
     if not trains_on_gpu(strategy):
         return available_memory()
     with tf.compat.v1.Session(graph=tf.Graph()) as session:  # nothing else of TensorFlow's API says it
-        found = [d.memory_limit_bytes for d in session.list_devices() if d.device_type == "GPU"]
-    return min(found, default=None)
+        sizes = [d.memory_limit_bytes for d in session.list_devices() if d.device_type == "GPU"]
+    return min(sizes, default=None)
 
 
 def _size(size: float) -> str:

@@ -15,6 +15,7 @@ import tensorflow as tf
 from tensorboard.plugins.hparams import api as hparams_plugin
 from tqdm import tqdm
 
+from t2tlite.console import say
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import writing
 from t2tlite.training.evaluation import Evaluation
@@ -22,11 +23,6 @@ from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
 REPORT_SECONDS_IN_FILES = 30.0  # how often they are shown if stderr is a file and not a terminal
-
-
-def report(line: str) -> None:
-    """Prints a line to stderr without breaking the progress bar."""
-    tqdm.write(line, file=sys.stderr)
 
 
 class Progress:
@@ -116,7 +112,12 @@ class Progress:
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         scored = "" if score is None else f", {score}"
-        report(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
+        say(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
+        if not math.isfinite(evaluation.perplexity):
+            say(
+                "Training has diverged, or is about to. Delete the checkpoints since then, and resume with a lower "
+                "learning_rate_constant or a longer warm-up."
+            )
         metrics = evaluation.metrics | ({} if score is None else score.metrics)
         with self._recording():
             for name, value in metrics.items():

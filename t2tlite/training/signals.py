@@ -6,7 +6,7 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
-from t2tlite.training.progress import report
+from t2tlite.console import say
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -79,7 +79,7 @@ class Signals:
         self.__exit__()
         name = signal.Signals(number).name
         if self._saved_step is None:
-            report(f"{name}: saving a checkpoint; once more ends at once.")
+            say(f"{name}: saving a checkpoint; once more ends at once.")
         else:
-            report(f"{name}: ending the evaluation, which is repeated when the run resumes.")
+            say(f"{name}: ending the evaluation, which is repeated when the run resumes.")
             raise Interrupted(self._saved_step, number)

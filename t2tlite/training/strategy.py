@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import tensorflow as tf
 
 from t2tlite.config import HParams
+from t2tlite.console import say
 from t2tlite.machine import cpu_has_bfloat16
 from t2tlite.training.cluster import VARIABLE, Cluster
-from t2tlite.training.progress import report
 
 BFLOAT16_CAPABILITY = (8, 0)  # compute capability of the first GPUs that multiply in bfloat16
 REPORT_ABSENT_SECONDS = 30.0  # how often workers that a worker waits for are reported
@@ -29,22 +29,22 @@ def make_strategy(gpus: int | None = None, cluster: Cluster | None = None) -> tf
     GPU. Raises ValueError if there are fewer. Waits until all workers of the cluster have called it; raises
     ConnectionError if that fails.
     """
-    found = tf.config.list_physical_devices("GPU")
-    if gpus is not None and not 0 <= gpus <= len(found):
+    present = tf.config.list_physical_devices("GPU")
+    if gpus is not None and not 0 <= gpus <= len(present):
         raise ValueError(
-            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {len(found)}. Received: "
+            f"--worker_gpu must be from 0 to the number of GPUs that TensorFlow sees here, {len(present)}. Received: "
             f"{gpus}."
         )
     if cluster is None:
-        names = [f"GPU:{i}" for i in range(len(found[:gpus]))]
+        names = [f"GPU:{i}" for i in range(len(present[:gpus]))]
         return tf.distribute.MirroredStrategy(names or ["CPU:0"])
-    tf.config.set_visible_devices(found[:gpus], "GPU")
+    tf.config.set_visible_devices(present[:gpus], "GPU")
     try:
         with _reporting_absent_workers(cluster):
             return tf.distribute.MultiWorkerMirroredStrategy()
     except tf.errors.OpError as error:
         raise ConnectionError(
-            f"The workers of {VARIABLE} must reach each other. Received: {cluster.own_address}, which could not begin: "
+            f"The workers of {VARIABLE} must reach each other. Received: {cluster.address}, which could not begin: "
             f"{str(error).splitlines()[0]} Check that it is an address of this machine whose port is free, and that "
             f"all workers run: {', '.join(cluster.addresses)}."
         ) from error
@@ -57,17 +57,17 @@ def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
 
     def watch() -> None:
         while not done.wait(REPORT_ABSENT_SECONDS):
-            absent = "; ".join(why for address in cluster.addresses if (why := _why_unreachable(address)))
+            absent = "; ".join(filter(None, map(_why_unreachable, cluster.addresses)))
             if done.is_set():  # while this was waiting for an address
                 return
             if time.monotonic() > until:
-                report(
+                say(
                     f"All workers of {VARIABLE} must begin within {WAIT_SECONDS / 60:.0f} minutes. Received: "
                     f"{absent or 'no answer from some'}. Start all of them, and check the addresses."
                 )
                 os._exit(1)  # TensorFlow cannot be asked to stop waiting, which it would do for an hour
             if absent:
-                report(f"Waiting for other workers: {absent}.")
+                say(f"Waiting for other workers: {absent}.")
 
     threading.Thread(target=watch, daemon=True).start()
     try:
@@ -95,17 +95,17 @@ def with_dtype_policy(hparams: HParams, strategy: tf.distribute.Strategy, record
     if hparams.dtype_policy == "auto":
         fast = _gpus_have_bfloat16() if on_gpu else cpu_has_bfloat16()
         policy = recorded.dtype_policy if recorded else "mixed_bfloat16" if fast else "float32"
-        report(f"dtype_policy=auto is {policy} here.")
+        say(f"dtype_policy=auto is {policy} here.")
         hparams = dataclasses.replace(hparams, dtype_policy=policy)
     if hparams.dtype_policy == "mixed_bfloat16" and not on_gpu and not cpu_has_bfloat16():
-        report("dtype_policy=mixed_bfloat16 is slower than float32 on this CPU, which has no bfloat16 instructions.")
+        say("dtype_policy=mixed_bfloat16 is slower than float32 on this CPU, which has no bfloat16 instructions.")
     return hparams
 
 
 def _gpus_have_bfloat16() -> bool:
     gpus = tf.config.list_physical_devices("GPU")
     details = [tf.config.experimental.get_device_details(gpu) for gpu in gpus]
-    return all(found.get("compute_capability", (0, 0)) >= BFLOAT16_CAPABILITY for found in details)
+    return all(gpu.get("compute_capability", (0, 0)) >= BFLOAT16_CAPABILITY for gpu in details)
 
 
 def trains_on_gpu(strategy: tf.distribute.Strategy) -> bool:

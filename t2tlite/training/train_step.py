@@ -138,7 +138,7 @@ def make_train_step(
             tokens=tf.cast(sum(tf.math.count_nonzero(x) for x in ids), tf.float32),
             positions=tf.cast(sum(tf.size(x) for x in ids), tf.float32),
             stops=stop,
-            gradient_norm=norm / strategy.num_replicas_in_sync,  # the same on all of them
+            gradient_norm=norm / strategy.num_replicas_in_sync,  # equal on all replicas, and summed below
         )
         return tf.stack(result)  # added up over the replicas at once
 
@@ -151,23 +151,30 @@ def make_train_step(
     return lambda iterator, stop=no_stop: train_step(iterator, stop)
 
 
-def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callable[[Iterator[Part]], object]:
+def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callable[[Iterator[Part]], float]:
     """A function that takes an iterator as a training step does, and computes the gradients without using them.
 
-    It needs a step's memory and changes nothing. What it compiles of `gradients` is compiled for the training step.
+    It returns the loss of this process's first replica; workers need not call it together. It needs a step's memory and
+    changes nothing. What it compiles of `gradients` is compiled for the training step.
     """
 
     def replica_trial(part: Part) -> Tensor:
-        _, sums = gradients(part)
-        with tf.control_dependencies(sums):  # all of them are there at a time, as they are in a step
-            return tf.add_n([tf.reduce_sum(gradient) for gradient in sums])
+        loss, sums = gradients(part)
+        with tf.control_dependencies(sums):  # keeps all gradients alive at once, as in a real step
+            used = tf.add_n([tf.reduce_sum(gradient) for gradient in sums])
+        with tf.control_dependencies([used]):
+            return tf.identity(loss)
 
     @tf.function(reduce_retracing=True, autograph=False)
     def trial(iterator: Iterator[Part]) -> Tensor:
         return strategy.run(replica_trial, args=(next(iterator),))
 
-    # Called as it is, once in each training, it would make TensorFlow warn of retracing where a process trains often.
-    return lambda iterator: trial.get_concrete_function(iterator)(iterator)
+    def loss_of(iterator: Iterator[Part]) -> float:
+        # Called without this, it would make TensorFlow warn of retracing in a process that trains often.
+        losses = trial.get_concrete_function(iterator)(iterator)
+        return float(strategy.experimental_local_results(losses)[0])
+
+    return loss_of
 
 
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:

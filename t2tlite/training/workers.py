@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 LOST = (tf.errors.UnavailableError, tf.errors.DeadlineExceededError, tf.errors.AbortedError, tf.errors.CancelledError)
-MOST_BYTES = 16_384  # of a text that a worker sends to the others
+MAX_BYTES = 16_384  # of a text that a worker sends to the others
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
@@ -36,16 +36,16 @@ def gather(strategy: tf.distribute.Strategy, text: str) -> list[str]:
     if workers == 1:
         return [text]
     content = np.frombuffer(text.encode(), np.uint8)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"A worker's text must have at most {MOST_BYTES:,} bytes. Received: {len(content):,}.")
-    row = np.pad(content, (0, MOST_BYTES - len(content))).astype(np.float32)  # which every collective can send
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"A worker's text must have at most {MAX_BYTES:,} bytes. Received: {len(content):,}.")
+    row = np.pad(content, (0, MAX_BYTES - len(content))).astype(np.float32)  # which every collective can send
 
     @tf.function(autograph=False)
     def gathered() -> tf.Tensor:
         rows = strategy.run(lambda: tf.distribute.get_replica_context().all_gather(tf.constant(row)[None], axis=0))
         return strategy.experimental_local_results(rows)[0]
 
-    rows = gathered().numpy().astype(np.uint8)  # [replicas, MOST_BYTES]
+    rows = gathered().numpy().astype(np.uint8)  # [replicas, MAX_BYTES]
     return [row.tobytes().rstrip(b"\0").decode() for row in rows[:: len(rows) // workers]]
 
 
@@ -108,13 +108,14 @@ class Stop:
         self._alone = len(worker_names(strategy)) == 1
         self._before: Any = 0.0
 
-    def agreed(self, asked: bool, sum_of_step: Any, at_once: bool = False) -> bool:
-        """Whether to stop now. `asked` is whether this worker was asked to, `sum_of_step` a result of the last step.
+    def agreed(self, requested: bool, sum_of_step: Any, at_once: bool = False) -> bool:
+        """Whether to stop now.
 
-        With `at_once`, before an evaluation, waits for that result.
+        `requested` is whether this worker was asked to, `sum_of_step` a result of the last step. With `at_once`, before
+        an evaluation, waits for that result.
         """
         if self._alone:
-            return asked
+            return requested
         sums = [self._before, sum_of_step] if at_once else [self._before]
         self._before = sum_of_step
-        return any(float(one) > 0.0 for one in sums)
+        return any(float(requests) > 0.0 for requests in sums)

@@ -31,18 +31,18 @@ class EvalbParameters:
     labelled: bool = True  # False: only spans must agree
     cutoff_length: int = 40  # words of the longest sentence in the second summary
     delete_labels: frozenset[str] = frozenset()  # tags whose words, and labels whose brackets, are removed
-    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in a sentence's length
+    delete_labels_for_length: frozenset[str] = frozenset()  # tags whose words do not count in lengths
     equal_labels: frozenset[tuple[str, str]] = frozenset()  # pairs, in either order
     equal_words: frozenset[tuple[str, str]] = frozenset()
     quote_labels: frozenset[str] = frozenset()  # tags that a parser may confuse on quotation marks
 
-    def same_label(self, one: str, other: str) -> bool:
+    def same_label(self, a: str, b: str) -> bool:
         """Whether two labels, or two tags, count as the same."""
-        return one == other or (one, other) in self.equal_labels or (other, one) in self.equal_labels
+        return a == b or (a, b) in self.equal_labels or (b, a) in self.equal_labels
 
-    def same_word(self, one: str, other: str) -> bool:
+    def same_word(self, a: str, b: str) -> bool:
         """Whether two words count as the same."""
-        return one == other or (one, other) in self.equal_words or (other, one) in self.equal_words
+        return a == b or (a, b) in self.equal_words or (b, a) in self.equal_words
 
     @functools.cached_property
     def delete_brackets(self) -> frozenset[str]:

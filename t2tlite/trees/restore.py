@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_words
 
@@ -25,10 +25,16 @@ PUNCTUATION_WORDS = {
     **dict.fromkeys(["``", "\u201c"], "``"),
     **dict.fromkeys(["''", '"', "\u201d"], "''"),
 }
-SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such words, such as NNS for the " of 5 inches
+SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such words: NNS for the " of 5 "
 
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
+
+# The cost of an alignment: twice the repairs; then minus the distances from punctuation and the ends of what is left
+# out, which decide among equal repairs.
+Cost = tuple[int, int]
+# A step of an alignment: a word gets a tag, a tag is dropped, or a word has no tag. Of equal costs the first counts.
+PAIR, DROP, MISS = 0, 1, 2
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +42,7 @@ class Restored:
     """A tree made from a decoded sequence."""
 
     tree: Tree  # over exactly the sentence's words, under TOP
-    repairs: Counter[str]  # how often each rule of `restore` was applied; empty if the sequence was such a tree
+    repairs: Counter[str]  # how often each rule of `restore` was applied
 
     @property
     def misaligned(self) -> int:
@@ -88,40 +94,19 @@ def restore(
     balanced = _balanced(events, repairs)
     if not any(kind == TAG for kind, _ in balanced):
         balanced.insert(0, (TAG, NO_TAG))
-    places = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
-
-    def fits(tag: str, word: str) -> bool:
-        if lexical and tag not in PUNCTUATION_TAGS:
-            return tag == word
-        return not fit_tags or fitting_tag(word, tag) == tag
-
-    alignment = _aligned([balanced[place][1] for place in places], words, fits)
-
-    leaves: defaultdict[int, list[Tree]] = defaultdict(list)  # the words at each place
-    here = next((number for number in alignment if number is not None), 0)
-    for word, number in zip(words, alignment, strict=True):
-        here = here if number is None else number
-        label = NO_TAG if number is None else balanced[places[number]][1]
-        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
-            repairs["changed_word"] += label != word
-            label = NORMALISED_TAG
-        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
-        repairs["missing_tag"] += label == NO_TAG
-        repairs["changed_tag"] += label not in (NO_TAG, tag)
-        leaves[places[here]].append(Tree(tag, (word,)))
-    repairs["surplus_tag"] = sum(balanced[place][1] != NO_TAG and place not in leaves for place in places)
+    leaves = _leaves(balanced, words, fit_tags, lexical, repairs)
 
     stack: list[list[Tree]] = [[]]  # the children of each open constituent
     for index, (kind, label) in enumerate(balanced):
         if kind == OPEN:
             stack.append([])
         elif kind == TAG:
-            stack[-1].extend(leaves[index])
-        elif children := stack.pop():
-            stack[-1].append(Tree(label, tuple(children)))
+            stack[-1].extend(leaves.get(index, []))
         else:
-            repairs["empty_constituent"] += 1
-    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)
+            children = stack.pop()
+            repairs["empty_constituent"] += not children
+            stack[-1].extend([Tree(label, tuple(children))] if children else [])
+    return Restored(Tree(ROOT, tuple(stack[0])), +repairs)  # + leaves out the zeros
 
 
 def fitting_tag(word: str, tag: str) -> str:
@@ -184,44 +169,84 @@ def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
     return balanced
 
 
+def _leaves(
+    balanced: list[Event], words: list[str], fit_tags: bool, lexical: bool, repairs: Counter[str]
+) -> Mapping[int, list[Tree]]:
+    """The words, each under its tag, that replace each TAG event, by its index in `balanced`."""
+    indices = [index for index, (kind, _) in enumerate(balanced) if kind == TAG]
+    tags = [balanced[index][1] for index in indices]
+
+    def fits(tag: str, word: str) -> bool:
+        if lexical and tag not in PUNCTUATION_TAGS:
+            return tag == word
+        return not fit_tags or fitting_tag(word, tag) == tag
+
+    alignment = _aligned(tags, words, fits)
+    leaves: defaultdict[int, list[Tree]] = defaultdict(list)
+    nearest = next((t for t in alignment if t is not None), 0)  # where a word without a tag goes
+    for word, t in zip(words, alignment, strict=True):
+        nearest = nearest if t is None else t
+        label = NO_TAG if t is None else tags[t]
+        if lexical and label not in (NO_TAG, *PUNCTUATION_TAGS):
+            repairs["changed_word"] += label != word
+            label = NORMALISED_TAG
+        tag = label if label and not fit_tags else fitting_tag(word, label or NORMALISED_TAG)
+        repairs["missing_tag"] += label == NO_TAG
+        repairs["changed_tag"] += label not in (NO_TAG, tag)
+        leaves[indices[nearest]].append(Tree(tag, (word,)))
+    repairs["surplus_tag"] = sum(balanced[i][1] != NO_TAG and i not in leaves for i in indices)
+    return leaves
+
+
 def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]) -> list[int | None]:
-    """The number of each word's tag, or None, by the costs that `restore` states; dropping NO_TAG costs nothing.
+    """The index of each word's tag, or None, by the costs that `restore` states.
 
     Takes time and memory in proportion to tags times words, unless each tag fits its word.
     """
-    half = (len(tags) + len(words) + 1) ** 2  # more than the sum of all distances, so that these only break ties
-    pair = {tag: [half if tag == NO_TAG else 2 * half * (not fits(tag, word)) for word in words] for tag in set(tags)}
-    if len(tags) == len(words) and not any(pair[tag][w] for w, tag in enumerate(tags)):
+    # 1. What each step costs.
+    cells = itertools.product(set(tags), set(words))
+    pairs = {(tag, word): 1 if tag == NO_TAG else 2 * (not fits(tag, word)) for tag, word in cells}
+    if len(tags) == len(words) and not any(pairs[pair] for pair in zip(tags, words, strict=True)):
         return list(range(len(words)))
-    distances = _distances([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
-    drop = [0 if tag == NO_TAG else 2 * half - distance for tag, distance in zip(tags, distances, strict=True)]
-    miss = [2 * half - distance for distance in _distances([word in PUNCTUATION_WORDS for word in words])]
+    drops = _omissions([tag in {*PUNCTUATION_TAGS, NO_TAG} for tag in tags])
+    drops = [(0, 0) if tag == NO_TAG else cost for tag, cost in zip(tags, drops, strict=True)]
+    misses = _omissions([word in PUNCTUATION_WORDS for word in words])
 
-    # costs[w][t]: the minimum cost of aligning the words from w on with the tags from t on, as in edit distance
-    costs = [[0] * (len(tags) + 1) for _ in range(len(words) + 1)]
+    # 2. best[w][t]: the cheapest way to align the words from w on with the tags from t on, and its first step.
+    best: list[list[tuple[int, int, int]]] = [[(0, 0, MISS)] * (len(tags) + 1) for _ in range(len(words) + 1)]
     for t in reversed(range(len(tags))):
-        costs[-1][t] = costs[-1][t + 1] + drop[t]
-    for w in reversed(range(len(words))):
-        row, below = costs[w], costs[w + 1]
-        row[-1] = below[-1] + (half if tags[-1] == NO_TAG else miss[w])
+        edits, distance, _ = best[-1][t + 1]
+        best[-1][t] = (edits + drops[t][0], distance + drops[t][1], DROP)
+    for w, word in reversed(list(enumerate(words))):
+        row, row_after = best[w], best[w + 1]
+        miss = misses[w]
+        miss_at_end = (1, 0) if tags[-1] == NO_TAG else miss
+        row[-1] = (row_after[-1][0] + miss_at_end[0], row_after[-1][1] + miss_at_end[1], MISS)
         for t in reversed(range(len(tags))):
-            row[t] = min(below[t + 1] + pair[tags[t]][w], row[t + 1] + drop[t], below[t] + miss[w])
+            after_pair, after_drop, after_miss, drop = row_after[t + 1], row[t + 1], row_after[t], drops[t]
+            row[t] = min(
+                (after_pair[0] + pairs[tags[t], word], after_pair[1], PAIR),
+                (after_drop[0] + drop[0], after_drop[1] + drop[1], DROP),
+                (after_miss[0] + miss[0], after_miss[1] + miss[1], MISS),
+            )
 
+    # 3. The first steps, one after the other, lead to the alignment.
     alignment: list[int | None] = []
     t = 0
-    for w, (row, below) in enumerate(itertools.pairwise(costs)):
-        while t < len(tags) and row[t] == row[t + 1] + drop[t] != below[t + 1] + pair[tags[t]][w]:
+    for row in best[:-1]:
+        while row[t][2] == DROP:
             t += 1
-        paired = t < len(tags) and row[t] == below[t + 1] + pair[tags[t]][w]
-        alignment.append(t if paired else None)
-        t += paired
+        is_pair = row[t][2] == PAIR
+        alignment.append(t if is_pair else None)
+        t += is_pair
     return alignment
 
 
-def _distances(marks: list[bool]) -> list[int]:
-    """The number of steps from each place to the nearest mark or end; 0 at a mark."""
+def _omissions(marks: list[bool]) -> list[Cost]:
+    """The cost of leaving out each tag, or each word: less, the farther it is from the nearest mark or end."""
 
-    def from_left(marks: list[bool]) -> list[int]:
+    def steps_from_left(marks: list[bool]) -> list[int]:
         return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
 
-    return list(map(min, from_left(marks), reversed(from_left(marks[::-1]))))
+    from_right = steps_from_left(marks[::-1])[::-1]
+    return [(2, -min(steps)) for steps in zip(steps_from_left(marks), from_right, strict=True)]

@@ -30,7 +30,7 @@ CATEGORY = re.compile(r"[^-=|]+")
 class Tree:
     """A constituent, or a preterminal: a tag over one word. Labels and words hold no white space or round brackets."""
 
-    label: str  # the category ("NP") or the part-of-speech tag ("NN"); "" only for an outermost bracket without a label
+    label: str  # the category ("NP") or part-of-speech tag ("NN"); "" for an outermost bracket without a label
     children: tuple[Tree | str, ...]  # trees, or exactly one string, the word
 
     @property

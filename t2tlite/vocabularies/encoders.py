@@ -12,7 +12,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> ending of its file's name
+ENDINGS = {"sentencepiece": ".model", "subwords": ".subwords"}  # type of vocabulary -> file name ending
 ENCODERS: dict[str, Callable[..., TextEncoder]] = {"sentencepiece": SentencePieceEncoder, "subwords": SubwordEncoder}
 
 

@@ -13,7 +13,7 @@ from t2tlite.files.atomic_file import atomic_file
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder, check_unicode, checked_ids, text_ids
 
-LARGEST_SIZE = 10**7  # of a vocabulary; with billions of pieces, SentencePiece would not end
+MAX_VOCAB_SIZE = 10**7  # of a vocabulary; with billions of pieces, SentencePiece would not end
 SPACE = "\u2581"  # how a piece writes the space before a word
 SPECIAL_IDS = 259  # special tokens and bytes
 UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it never occurs in encoded text
@@ -22,7 +22,8 @@ UNKNOWN = 2  # SentencePiece requires an unknown token; with byte fallback it ne
 # to 10,000 characters keeps them all; web-crawled text loses the thousands of characters that occur only a few times.
 CHARACTER_COVERAGE = 0.9999
 
-# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into parts of this many characters.
+# SentencePiece skips sentences of more than 4,192 bytes, so longer ones are split into parts of this many characters to
+# learn from. This also bounds an unbroken stretch of text, so that learning takes time in proportion to the text.
 SENTENCE_CHARACTERS = 1000
 
 
@@ -81,11 +82,11 @@ class SentencePieceEncoder(TextEncoder):
             raise ValueError(
                 f"The vocabulary must be a SentencePiece model. Received: {path}, which is not one or is damaged."
             ) from error
-        found = self._processor.pad_id(), self._processor.eos_id()
-        if found != (PAD, EOS):
+        special_ids = self._processor.pad_id(), self._processor.eos_id()
+        if special_ids != (PAD, EOS):
             raise ValueError(
-                f"The padding and EOS tokens of a vocabulary must have the ids {PAD} and {EOS}. Received: {found[0]} "
-                f"and {found[1]} in {path}. Train it with pad_id={PAD}, eos_id={EOS}."
+                f"The padding and EOS tokens of a vocabulary must have the ids {PAD} and {EOS}. Received: "
+                f"{special_ids[0]} and {special_ids[1]} in {path}. Train it with pad_id={PAD}, eos_id={EOS}."
             )
         self.vocab_size: int = self._processor.get_piece_size()
 
@@ -124,22 +125,22 @@ def train_sentencepiece(
     Raises VocabularySizeError, with one of the two bounds, if `vocab_size` is too large or too small for the text, and
     ValueError if there is no text, or a sentence contains a lone surrogate.
     """
-    if not 0 < vocab_size <= LARGEST_SIZE:
-        raise ValueError(f"vocab_size must be at least 1 and at most {LARGEST_SIZE:,}. Received: {vocab_size}.")
+    if not 0 < vocab_size <= MAX_VOCAB_SIZE:
+        raise ValueError(f"vocab_size must be at least 1 and at most {MAX_VOCAB_SIZE:,}. Received: {vocab_size}.")
     try:
         with atomic_file(path) as file:
             sentencepiece.SentencePieceTrainer.train(
                 sentence_iterator=_parts(sentences),
                 model_writer=file,
                 model_type="bpe",
-                vocab_size=max(vocab_size, SPECIAL_IDS),  # too few for any text, and an error that names the bound
+                vocab_size=max(vocab_size, SPECIAL_IDS),  # fewer would hide the bound that the error names
                 pad_id=PAD,
                 eos_id=EOS,
                 unk_id=UNKNOWN,
                 bos_id=-1,
                 byte_fallback=True,
                 user_defined_symbols=[SPACE + symbol for symbol in symbols],
-                split_digits=True,  # so that a number is copied digit by digit, whether or not training saw it
+                split_digits=True,  # so that any number is copied digit by digit
                 character_coverage=CHARACTER_COVERAGE,
                 normalization_rule_name="identity",
                 remove_extra_whitespaces=False,
@@ -159,10 +160,12 @@ def _parts(sentences: Iterable[str]) -> Iterator[str]:
 
 def _training_error(message: str, vocab_size: int, num_symbols: int) -> ValueError:
     """An error with SentencePiece's message, reworded to say what to do."""
-    if found := re.search(r"too high.*?<= (\d+)", message):
-        return VocabularySizeError(vocab_size, num_symbols, largest=int(found[1]))
-    if found := re.search(r"smaller than required_chars\. \d+ vs (\d+)", message):
-        return VocabularySizeError(vocab_size, num_symbols, smallest=int(found[1]))
+    too_high = re.search(r"too high.*?<= (\d+)", message)
+    if too_high:
+        return VocabularySizeError(vocab_size, num_symbols, largest=int(too_high[1]))
+    too_low = re.search(r"smaller than required_chars\. \d+ vs (\d+)", message)
+    if too_low:
+        return VocabularySizeError(vocab_size, num_symbols, smallest=int(too_low[1]))
     if "sentences_.empty()" in message:
         return ValueError("The vocabulary needs text to learn from. Received: no sentences. Check the training files.")
     return ValueError(f"SentencePiece cannot learn a vocabulary of {vocab_size} pieces: {message.rstrip('. ')}.")

@@ -20,7 +20,7 @@ from t2tlite.vocabularies.subword_encoder import escape, longest_by_start, longe
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 RESERVED = subword_encoder.PAD_SUBTOKENS[0], subword_encoder.EOS_SUBTOKENS[0]
-UNWRITABLE = frozenset("\n\r")  # cannot be in a line of a file: tokens that contain them are spelled with their numbers
+UNWRITABLE = frozenset("\n\r")  # cannot be in a line of a file, so their numbers are written
 ITERATIONS = 4
 LARGEST_MIN_COUNT = 1000
 

@@ -7,11 +7,14 @@ token store appends EOS, and batches are padded. `decode` ends at EOS and skips 
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from t2tlite.tokens import EOS, PAD
+
+LINE_SPACES = re.compile("[\n ]+")
 
 
 class TextEncoder(Protocol):
@@ -31,6 +34,13 @@ class TextEncoder(Protocol):
 
         Raises ValueError if an id before EOS is negative, or `vocab_size` or more.
         """
+
+    def text(self, ids: Iterable[int]) -> str:
+        """The text that a model decoded: `decode`, on one line, without white space at either end or doubled spaces.
+
+        A model may emit white space where no text has it, such as SentencePiece's space alone before a word.
+        """
+        return LINE_SPACES.sub(" ", self.decode(ids)).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
         """How the vocabulary writes each id, EOS and padding included. Raises ValueError if an id is out of range."""

@@ -77,7 +77,7 @@ def test_options_of_our_problems():
 
 
 def test_options_of_other_problems(monkeypatch):
-    """A field without a help text, one of several problems, one with another default, one of no simple type."""
+    """A field without a help text, of several problems, with another default, of no simple type; wrong values."""
     monkeypatch.setattr(registry, "_problems", {})
 
     @registry.register_problem
@@ -95,7 +95,7 @@ def test_options_of_other_problems(monkeypatch):
         """Second."""
 
         vocab_size: int = 200
-        nothing: None = None
+        nothing: str | None = None
 
     @registry.register_problem
     @dataclasses.dataclass(frozen=True)
@@ -113,6 +113,9 @@ def test_options_of_other_problems(monkeypatch):
     assert found["shuffled"] == (explained, bool, None)
     assert "nothing" not in found
     assert "reverse" not in found
+    assert Second(nothing="any").nothing == "any"
+    with pytest.raises(ValueError, match=r"^vocab_size must be of type int\. Received: '200'\.$"):
+        Second(vocab_size="200")
 
 
 def test_options_of_a_users_problem(monkeypatch, tmp_path, capsys):

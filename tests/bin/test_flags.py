@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import t2tlite
 from t2tlite.bin import flags, t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 
 NAMES = ("problem problem_options generate_data", "hparams")
@@ -56,24 +57,12 @@ def test_values_that_are_not_given(parsed):
     assert vars(parsed()) == {"problem": None, "generate_data": False, "hparams": "", "options": {}}
 
 
-@pytest.mark.parametrize(
-    ("argv", "expected"),
-    [
-        (["--generate_data"], True),
-        (["--generate_data=false"], False),
-        (["--generate_data", "--nogenerate_data"], False),
-    ],
-)
-def test_booleans(parsed, argv, expected):
-    assert parsed(*argv).generate_data is expected
-
-
-def test_value_as_the_next_argument(parsed):
+def test_notations_of_values(parsed):
+    assert parsed("--generate_data").generate_data is True
+    assert parsed("--generate_data=false").generate_data is False
+    assert parsed("--generate_data", "--nogenerate_data").generate_data is False
     assert parsed("--problem", "p", "-vocab_size", "5").options == {"vocab_size": 5}
-
-
-def test_the_last_of_several_counts(parsed):
-    assert parsed("--problem=a", "--problem=b").problem == "b"
+    assert parsed("--problem=a", "--problem=b").problem == "b"  # the last of several
 
 
 @pytest.mark.parametrize(
@@ -123,7 +112,7 @@ def test_a_mistake_is_one_line(capsys, error):
         (t2t_trainer, "--sausage=3", "Unknown command line flag 'sausage'. --help"),
     ],
 )
-def test_a_field_of_the_hparams_has_no_flag_of_its_own(capsys, command, argument, hint):
+def test_fields_of_hparams_are_suggested(capsys, command, argument, hint):
     assert command.main([argument]) == 1
     assert hint in capsys.readouterr().err
 
@@ -165,6 +154,13 @@ def test_help(capsys, flag):
         assert out.count(f"  --{name}\n") + out.count(f"  --[no]{name}\n") == 1
 
 
+@pytest.mark.parametrize("program", sorted(path.stem for path in Path(flags.__file__).parent.glob("t2t_*.py")))
+def test_version_of_every_command(program, capsys):
+    main = importlib.import_module(f"t2tlite.bin.{program}").main
+    assert main(["--version", "--help"]) == 0
+    assert capsys.readouterr() == (f"t2tlite {t2tlite.__version__}\n", "")
+
+
 def test_help_of_every_flag():
     names = (*flags.DEFINITIONS, flags.PROBLEM_OPTIONS)
     text = flags.help_text("Doc.", names)
@@ -191,7 +187,7 @@ def test_flags_are_tensor2tensors():
 TEXT_FLAGS = {"source", "target", "word"}
 
 
-def test_a_tilde_is_the_home_folder_in_every_flag_but_text(monkeypatch):
+def test_tilde_is_expanded_in_every_flag_but_text(monkeypatch):
     """The shell leaves the ~ of --name=~/x as it is."""
     importlib.import_module("t2tlite.problems")  # which have options
     monkeypatch.setenv("HOME", "/home/someone")
@@ -315,7 +311,7 @@ def test_as_a_process_of_its_own(tmp_path):
         assert f"{name}\n" in done.stdout
 
 
-def test_a_reader_that_has_enough_is_no_mistake():
+def test_broken_pipe_exits_quietly():
     """`t2t-datagen --help | head -1`, whose help is longer than head reads."""
     code = "import sys; from t2tlite.bin import t2t_datagen; sys.exit(t2t_datagen.main())"
     command = [sys.executable, "-c", code, "--help"]

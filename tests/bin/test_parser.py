@@ -117,8 +117,8 @@ def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once,
     assert re.search(r"unscored sentences 0, tagging accuracy \d+\.\d\d\) on dev \(30 sentences\)\nEVALB, COL", shown)
     assert re.search(r"^Sequences repaired to make trees: \d+ of 30", shown, re.MULTILINE)
     gold = written.with_suffix(".gold")
-    where = f"Run {trained_parser.run}, checkpoint {trained_parser.run}/model.ckpt-300, trees {written}, references {gold}\n"
-    assert shown.endswith(where)
+    run = trained_parser.run
+    assert shown.endswith(f"Run {run}, checkpoint {run}/model.ckpt-300, trees {written}, references {gold}\n")
     assert [parse_tree(line) for line in gold.read_text().splitlines()] == trained_parser.dev
     assert t2t_evalb.main([f"--gold={gold}", f"--predicted={written}"]) == 0
     assert f"{f1:.2f}" in capsys.readouterr().out
@@ -162,18 +162,18 @@ def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, cap
         return decoded(self, sources, *rest)
 
     monkeypatch.setattr(Translator, "decode", stop)
-    found = []
+    outcomes = []
     for status in (0, 130, 0):
         assert decode(run, *flags) == status
         report = re.sub(r"^30 sentences in .*$", "", capsys.readouterr().out, flags=re.MULTILINE)
         files = {path.name: path.read_bytes() for path in (run / "decodes").glob("*.*")}
         (record,) = (json.loads(files.pop(name)) for name in list(files) if name.endswith(".json"))
-        found.append((report, files, {**record, "seconds": None}))
+        outcomes.append((report, files, {**record, "seconds": None}))
         if status == 0:
             shutil.rmtree(run / "decodes")
     assert seen == [12, 12, 6, 12, 12, 12, 6]
-    assert found[2] == found[0]
-    assert re.search(r"^Sequences repaired to make trees: [1-9]\d* of 30", found[0][0], re.MULTILINE)
+    assert outcomes[2] == outcomes[0]
+    assert re.search(r"^Sequences repaired to make trees: [1-9]\d* of 30", outcomes[0][0], re.MULTILINE)
 
 
 # files, what is typed, Python
@@ -241,7 +241,7 @@ def test_parse(model):
     assert model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
     n_best = model.decode(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
     assert parses[0] == n_best[0]
-    assert model.translate(sentences[:1], beam_size=2)[0] in [one.sequence for one in n_best]
+    assert model.translate(sentences[:1], beam_size=2)[0] in [parse.sequence for parse in n_best]
     assert model.parse([]) == []
     assert model.parse(sentences[0], beam_size=2) == parses[0]
 
@@ -270,7 +270,7 @@ def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
         r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", trained_parser.stderr
     )
     f1 = float(message[1])
-    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["f1"] == pytest.approx(f1, abs=0.01)
+    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["metrics"]["f1"] == pytest.approx(f1, abs=0.01)
     assert decode(trained_parser.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
     assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01)  # the same search, beam 21
 

@@ -108,17 +108,17 @@ def test_paired_bootstrap_is_that_of_sacrebleus_command(systems, monkeypatch):
     reference, old, new = systems
     monkeypatch.setenv("SACREBLEU_SEED", "7")
     monkeypatch.setenv("NO_COLOR", "1")
-    asked = ["-m", "bleu", "chrf", "ter", "--paired-bs", "-f", "latex", "-w", "4"]
-    shown = sacrebleus(reference, "-i", old, new, *asked)
+    options = ["-m", "bleu", "chrf", "ter", "--paired-bs", "-f", "latex", "-w", "4"]
+    shown = sacrebleus(reference, "-i", old, new, *options)
     expected = re.findall(r"([\d.]+) \(([\d.]+) ± ([\d.]+)\)(?: \(p = ([\d.]+)\))?", shown)
     texts = [Path(path).read_text().splitlines() for path in (old, new, reference)]
-    found = paired_bootstrap(*texts, ("bleu", "chrf", "ter"), seed=7)
-    assert [one.metric for one in found] == ["BLEU", "chrF2", "TER"]
-    baselines = [(one.baseline, *one.baseline_interval) for one in found]
+    differences = paired_bootstrap(*texts, ("bleu", "chrf", "ter"), seed=7)
+    assert [score.metric for score in differences] == ["BLEU", "chrF2", "TER"]
+    baselines = [(score.baseline, *score.baseline_interval) for score in differences]
     assert [(*(f"{value:.4f}" for value in values), "") for values in baselines] == expected[:3]
-    systems = [(one.system, *one.system_interval, one.p) for one in found]
+    systems = [(score.system, *score.system_interval, score.p) for score in differences]
     assert [tuple(f"{value:.4f}" for value in values) for values in systems] == expected[3:]
-    assert all("|bs:1000|seed:7" in one.signature for one in found)
+    assert all("|bs:1000|seed:7" in score.signature for score in differences)
     assert os.environ["SACREBLEU_SEED"] == "7"
 
 

@@ -71,9 +71,9 @@ def test_what_is_said(tiny_run):
 def test_best_checkpoint_has_its_metrics(tiny_run):
     losses = [float(loss) for loss in re.findall(r"dev loss (\d+\.\d+)", tiny_run.stderr)[:3]]
     best = json.loads((tiny_run.run / "best" / "best.json").read_text())
-    assert best["loss"] == pytest.approx(min(losses), abs=1e-4)
+    assert best["metrics"]["loss"] == pytest.approx(min(losses), abs=1e-4)
     assert best["step"] == 40 * (1 + losses.index(min(losses)))
-    assert best["perplexity"] == pytest.approx(np.exp(best["loss"]))
+    assert best["metrics"]["perplexity"] == pytest.approx(np.exp(best["metrics"]["loss"]))
     kept = tensors(tiny_run.run / "best" / f"model.ckpt-{best['step']}")
     assert kept.keys() == tensors(tiny_run.run / "model.ckpt-120").keys()
 
@@ -92,13 +92,12 @@ def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
     assert re.search(r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE)
 
 
-def test_loss_that_is_no_number_stops_the_run(tiny_run, tmp_path, capsys):
-    flags_of_run = ["--train_steps=50", "--local_eval_frequency=5", "--save_checkpoints_secs=0"]
+def test_loss_of_nan_stops_the_run(tiny_run, tmp_path, capsys):
+    flags_of_run = ["--train_steps=50", "--local_eval_frequency=5"]
     assert train(tiny_run, tmp_path / "run", f"--hparams={SMALL},learning_rate_constant=1e30", *flags_of_run) == 1
     stderr = capsys.readouterr().err
-    found = re.search(r"The loss became (nan|inf) at step (\d+)\. Checkpoints from before are intact\.", stderr)
-    assert found
-    assert int(found[2]) > max([0, *(int(name.split("-")[1]) for name in checkpoint_names(tmp_path / "run"))])
+    assert re.search(r"The loss became (nan|inf) at step \d\. Checkpoints from before are intact\.", stderr)
+    assert checkpoint_names(tmp_path / "run") == []
 
 
 def test_help_names_every_flag_and_needs_no_tensorflow():

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
+from types import SimpleNamespace
 
 import pytest
-from tiny_run import checkpoint_names, events, small
+from tiny_run import SMALL, checkpoint_names, events, small
 from tiny_task import contents
 
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files import checkpoint_paths
 from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.task import Score
 from t2tlite.training import loop
 
 
@@ -27,13 +30,13 @@ def evaluated(run):
     """The recorded dev losses by step, and the step of the best checkpoint."""
     folder = RunFolder(run)
     best = folder.best()
-    return {one.step: one.metrics["loss"] for one in folder.evaluations()}, best and best.step
+    return {record.step: record.metrics["loss"] for record in folder.evaluations()}, best and best.step
 
 
 EVERY_2 = "--local_eval_frequency=2"
 
 
-def test_killed_in_an_evaluation_then_run_again_evaluates_first(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_killed_evaluation_is_repeated_first(tiny_run, tmp_path, fake_dev_losses, capsys):
     run, how = tmp_path / "run", [EVERY_2, "--train_steps=6", "--early_stopping_evals=1"]
     fake_dev_losses += [3.0, KilledError()]
     with pytest.raises(KilledError):
@@ -54,7 +57,7 @@ def test_killed_in_an_evaluation_then_run_again_evaluates_first(tiny_run, tmp_pa
     assert events(run)["dev/loss"] == [2, 4, 6]
 
 
-def test_killed_before_an_evaluation_is_recorded_then_run_again(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
+def test_evaluation_killed_before_its_record_is_repeated(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
     run, how = tmp_path / "run", [EVERY_2, "--train_steps=4"]
     fake_dev_losses += [3.0, 2.0]
     with monkeypatch.context() as patch:
@@ -78,7 +81,7 @@ def test_killed_before_an_evaluation_is_recorded_then_run_again(tiny_run, tmp_pa
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
 
 
-def test_killed_in_the_last_evaluation_then_run_again(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_killed_last_evaluation_is_repeated(tiny_run, tmp_path, fake_dev_losses, capsys):
     run = tmp_path / "run"
     fake_dev_losses += [KilledError()]
     with pytest.raises(KilledError):
@@ -99,7 +102,7 @@ def test_killed_in_the_last_evaluation_then_run_again(tiny_run, tmp_path, fake_d
 
 
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
-def test_a_signal_ends_an_evaluation(tiny_run, tmp_path, fake_dev_losses, capsys, name):
+def test_signal_ends_an_evaluation(tiny_run, tmp_path, fake_dev_losses, capsys, name):
     run, number = tmp_path / "run", signal.Signals[name]
     fake_dev_losses += [number]
     assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 128 + number
@@ -109,7 +112,7 @@ def test_a_signal_ends_an_evaluation(tiny_run, tmp_path, fake_dev_losses, capsys
     assert (evaluated(run), checkpoint_names(run)) == (({}, None), ["model.ckpt-2"])
 
 
-def test_a_signal_while_the_best_is_written_comes_after_it(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
+def test_signal_while_the_best_is_written_comes_after_it(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
     run, write_best = tmp_path / "run", RunFolder.write_best
     monkeypatch.setattr(RunFolder, "write_best", lambda *args: (signal.raise_signal(signal.SIGTERM), write_best(*args)))
     fake_dev_losses += [2.0]
@@ -118,7 +121,7 @@ def test_a_signal_while_the_best_is_written_comes_after_it(tiny_run, tmp_path, f
     assert checkpoint_names(run / "best") == ["model.ckpt-2"]
 
 
-def test_an_error_in_scoring_is_no_worse_evaluation(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
+def test_error_in_scoring_does_not_count_as_evaluation(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
     run, how = tmp_path / "run", [EVERY_2, "--train_steps=4", "--early_stopping_evals=1", "--eval_bleu"]
     decode = TextDecoder.decode_and_score
 
@@ -138,7 +141,7 @@ def test_an_error_in_scoring_is_no_worse_evaluation(tiny_run, tmp_path, fake_dev
     assert "bleu" in RunFolder(run).best().metrics
 
 
-def test_a_full_disk_while_the_best_is_written(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
+def test_full_disk_while_the_best_is_written(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
     run, write_best = tmp_path / "run", RunFolder.write_best
 
     def full(*args):
@@ -156,7 +159,7 @@ def test_a_full_disk_while_the_best_is_written(tiny_run, tmp_path, fake_dev_loss
     assert checkpoint_names(run / "best") == ["model.ckpt-4"]
 
 
-def test_more_frequent_evaluations_after_resuming_do_not_end_a_run(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_early_stopping_counts_evaluations_not_steps(tiny_run, tmp_path, fake_dev_losses, capsys):
     """Step 8 is six steps after the best, but a single evaluation."""
     run, how = tmp_path / "run", ["--early_stopping_evals=3", "--train_steps=8"]
     fake_dev_losses += [1.0, 2.0]
@@ -167,7 +170,7 @@ def test_more_frequent_evaluations_after_resuming_do_not_end_a_run(tiny_run, tmp
     assert evaluated(run) == ({2: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}, 2)
 
 
-def test_checkpoints_follow_an_evaluation_at_their_own_pace(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
+def test_checkpoint_interval_leaves_out_evaluations(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
     """An evaluation takes an hour, and each step a second: no checkpoint is due one step after the evaluation."""
     run, clock = tmp_path / "run", [0.0]
     step, evaluate = loop.make_train_step(), loop.make_evaluation()
@@ -187,7 +190,7 @@ def test_checkpoints_follow_an_evaluation_at_their_own_pace(tiny_run, tmp_path, 
     assert checkpoint_names(run) == ["model.ckpt-3", "model.ckpt-4", "model.ckpt-7", "model.ckpt-8"]
 
 
-def test_a_loss_that_is_no_number_is_recorded_and_can_be_read(tiny_run, tmp_path, fake_dev_losses):
+def test_dev_loss_of_nan_is_recorded_and_can_be_read(tiny_run, tmp_path, fake_dev_losses):
     fake_dev_losses += [float("nan"), 2.0]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=4") == 0
     first, second = RunFolder(tmp_path / "run").evaluations()
@@ -196,16 +199,85 @@ def test_a_loss_that_is_no_number_is_recorded_and_can_be_read(tiny_run, tmp_path
     assert RunFolder(tmp_path / "run").best().step == 4
 
 
-def test_a_run_of_an_older_version_has_only_its_best_evaluation(tiny_run, tmp_path, fake_dev_losses):
+def test_training_json_that_was_deleted_is_written_again(tiny_run, tmp_path, fake_dev_losses):
     run = tmp_path / "run"
-    fake_dev_losses += [2.0]
+    fake_dev_losses += [2.0, 1.0]
     assert small(tiny_run, run, EVERY_2, "--train_steps=2") == 0
-    (run / "evaluations.json").unlink()
     (run / "training.json").unlink()
-    fake_dev_losses += [1.0]
     assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 0
     assert evaluated(run) == ({2: 2.0, 4: 1.0}, 4)
     assert json.loads((run / "training.json").read_text())["random_seed"] == 1
+
+
+@pytest.mark.parametrize("loss", [89.0, 240.0, 9e30])
+def test_diverged_dev_loss_is_said_and_recorded(tiny_run, tmp_path, fake_dev_losses, capsys, loss):
+    """exp(89) is infinite in float32, in which TensorBoard stores it, and exp(231) beyond what records may hold."""
+    run = tmp_path / "run"
+    fake_dev_losses += [2.0, loss, 3.0]
+    assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 0
+    assert "Training has diverged, or is about to." in capsys.readouterr().err
+    assert evaluated(run) == ({2: 2.0, 4: loss}, 2)
+    assert small(tiny_run, run, EVERY_2, "--train_steps=6") == 0
+    assert RunFolder(run).evaluations()[1].metrics == {"loss": loss, "accuracy": 0.5}
+
+
+def test_deleted_best_checkpoint_is_replaced_by_the_next(tiny_run, tmp_path, fake_dev_losses, capsys):
+    """best.json alone kept all later ones from being the best, and early stopping counted from it."""
+    run, how = tmp_path / "run", [EVERY_2, "--early_stopping_evals=2"]
+    fake_dev_losses += [1.0, 5.0]
+    assert small(tiny_run, run, *how, "--train_steps=4") == 0
+    for path in (run / "best").glob("model.ckpt-*"):
+        path.unlink()
+    fake_dev_losses += [5.0, 4.0]
+    assert small(tiny_run, run, *how, "--train_steps=6") == 0
+    assert f"The best checkpoint, of step 2, was deleted from {run}/best." in capsys.readouterr().err
+    assert evaluated(run) == ({2: 1.0, 4: 5.0, 6: 4.0}, 6)
+    assert checkpoint_names(run / "best") == ["model.ckpt-6"]
+
+
+def test_equal_bleu_is_decided_by_loss(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
+    """BLEU 0.00 at first does not end a run whose loss falls."""
+    scores = iter([0.0, 0.004, 0.0, 0.02])
+    monkeypatch.setattr(
+        TextDecoder,
+        "decode_and_score",
+        lambda *_: SimpleNamespace(score=Score("BLEU", {"BLEU": next(scores)}, {"BLEU": "signature"})),
+    )
+    fake_dev_losses += [5.0, 4.0, 4.5, 6.0]
+    how = [EVERY_2, "--train_steps=8", "--early_stopping_evals=2", "--eval_bleu"]
+    assert small(tiny_run, tmp_path / "run", *how) == 0
+    assert evaluated(tmp_path / "run") == ({2: 5.0, 4: 4.0, 6: 4.5, 8: 6.0}, 8)
+    best = RunFolder(tmp_path / "run").best()
+    assert (best.step, best.metrics["bleu"]) == (8, 0.02)
+
+
+def test_weights_of_a_useless_loss_are_not_saved(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
+    """They are finite, so that restarts would train on from them."""
+    run, how = tmp_path / "run", [EVERY_2, "--train_steps=4"]
+    fake_dev_losses += [2.0]
+    losses = iter([5.0, 5.0, 1e20])  # before the first step, and before each save
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: next(losses))
+    assert small(tiny_run, run, *how) == 1
+    stderr = capsys.readouterr().err
+    assert (
+        "Training diverged: the loss is 1e+20 at step 4, which is not saved. Checkpoints from before are in" in stderr
+    )
+    assert (evaluated(run), checkpoint_names(run)) == (({2: 2.0}, 2), ["model.ckpt-2"])
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 5.0)
+    fake_dev_losses += [1.0]
+    assert small(tiny_run, run, *how, f"--hparams={SMALL},learning_rate_constant=0.1") == 0
+    assert evaluated(run) == ({2: 2.0, 4: 1.0}, 4)
+
+
+def test_useless_weights_are_noticed_by_their_loss(tiny_run, tmp_path, capsys):
+    """A single update with this rate leaves weights of 1e21, all finite."""
+    run = tmp_path / "run"
+    rate = f"--hparams={SMALL},learning_rate_constant=1e25,learning_rate_warmup_steps=1"
+    assert small(tiny_run, run, rate, "--train_steps=1") == 1
+    assert re.search(
+        r"diverged: the loss is (nan|inf|\d\S*e\+\d+) at step 1, which is not saved", capsys.readouterr().err
+    )
+    assert checkpoint_names(run) == []
 
 
 def test_early_stopping_without_evaluations_is_refused(tiny_run, tmp_path, capsys):

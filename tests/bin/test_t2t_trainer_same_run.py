@@ -62,8 +62,8 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
     manifest = json.loads(path.read_text())
     manifest["splits"]["dev"]["shards"][0]["sha256"] = "0" * 64
     path.write_text(json.dumps(manifest))
-    for older_version in (False, True):
-        if older_version:  # which recorded the manifest alone
+    for deleted in (False, True):
+        if deleted:  # the manifest alone identifies the data then
             (tiny_run_copy / "training.json").unlink()
         assert train(tiny_run, tiny_run_copy, f"--data_dir={data}", "--train_steps=130") == 1
         stderr = capsys.readouterr().err

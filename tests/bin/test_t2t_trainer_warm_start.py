@@ -13,7 +13,6 @@ from tiny_run import checkpoint_names, events, small, train
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
-from t2tlite.programs.runs import train as training_run
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.learning_rates import PaperSchedule
@@ -49,8 +48,10 @@ def test_hparams_are_those_of_that_run(tiny_run, continued):
 def test_bleu_of_dev(continued):
     bleu = float(re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 \d+\.\d\d\) \(best so far\)", continued.stderr)[1])
     best = json.loads((continued.run.path / "best" / "best.json").read_text())
-    assert best["bleu"] == pytest.approx(bleu, abs=0.01)
-    assert best["chrf2"] == pytest.approx(float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01)
+    assert best["metrics"]["bleu"] == pytest.approx(bleu, abs=0.01)
+    assert best["metrics"]["chrf2"] == pytest.approx(
+        float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01
+    )
     assert events(continued.run.path)["dev/bleu"] == [1]
     assert events(continued.run.path)["dev/chrf2"] == [1]
 
@@ -86,7 +87,7 @@ def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, capsys):
     assert f"Stopping early at step {stop}: 3 evaluations without a better one." in stderr
     assert checkpoint_names(run) == [f"model.ckpt-{stop - 2}", f"model.ckpt-{stop}"]
     assert checkpoint_names(run / "best") == [f"model.ckpt-{best['step']}"]
-    assert best["loss"] == pytest.approx(min(losses), abs=1e-4)
+    assert best["metrics"]["loss"] == pytest.approx(min(losses), abs=1e-4)
 
     assert train(tiny_run, run, hparams, *how) == 0
     assert f"Nothing to train: the run stopped early at step {stop}." in capsys.readouterr().err
@@ -100,13 +101,16 @@ def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):
     assert "has the shape [500, 8], but its shape there is [500, 32]." in stderr
 
 
-def test_warm_start_from_another_vocabulary_is_said(tiny_run, tiny_run_copy, tmp_path, monkeypatch, capsys):
+def test_warm_start_from_another_vocabulary_is_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
+    """Its size is the same."""
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     manifest["vocabulary"]["sha256"] = "0" * 64
     (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    monkeypatch.setattr(training_run, "train", lambda *_: training_run.Evaluation(1.0, 0.5, 10))
-    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}") == 0
-    assert f"The run in {tiny_run_copy} has another vocabulary than twenty_words" in capsys.readouterr().err
+    assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}") == 1
+    stderr = capsys.readouterr().err
+    assert f"Received: {tiny_run_copy}, whose vocabulary is not that of twenty_words in {tiny_run.data}/twe" in stderr
+    assert f"t2t-datagen --vocab_file={tiny_run_copy}/vocab.model, in another --data_dir." in stderr
+    assert not (tmp_path / "run").exists()
 
 
 def test_warm_start_from_nothing(tiny_run, tmp_path, capsys):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -133,3 +134,31 @@ def test_a_killed_pipeline_is_run_again(tmp_path, local):
     assert shards.items() <= local.items()
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     assert contents(tmp_path / "beam") == local
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [("", (1, None)), ("--dask_npartitions=3", (None, 3)), ("--dask_partition_size=9", (9, None))],
+)
+def test_dask_distributes_each_task_by_itself(monkeypatch, options, expected):
+    """By default Dask gives 128 tasks to a worker, so that fewer would all run on one."""
+    runner = pytest.importorskip("apache_beam.runners.dask.dask_runner")
+    pytest.importorskip("distributed")
+    seen = []
+
+    def refuse(self, pipeline, options):
+        seen.append(options.view_as(runner.DaskOptions))
+        raise RuntimeError("no cluster")
+
+    monkeypatch.setattr(runner.DaskRunner, "run_pipeline", refuse)
+    with pytest.raises(ChildProcessError, match=r"The pipeline of DaskRunner failed: no cluster Run the same command"):
+        Pipeline("DaskRunner", options).run(list, [1])
+    assert (seen[0].partition_size, seen[0].npartitions) == expected
+
+
+def test_dask_that_is_not_installed(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(
+        ValueError, match=r"^--beam_runner=DaskRunner needs Dask\. Install it with pip install 't2tlite\["
+    ):
+        Pipeline("DaskRunner").check()

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from t2tlite.decoding.beam_search import beam_search
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 VOCAB, LENGTH, EOS = 5, 4, 1
 BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
@@ -51,7 +51,7 @@ class TableModel:
         return decode_step
 
     def search(self, sentences: list[int], max_lengths: list[int], beam: int, alpha: float, n_best: int = 1, **options):
-        found = beam_search(
+        result = beam_search(
             self.steps(sentences),
             lambda length: np.zeros((len(sentences), length, beam), np.int32),
             max_lengths=np.array(max_lengths, np.int32),
@@ -61,7 +61,7 @@ class TableModel:
             n_best=n_best,
             **options,
         )
-        return tuple(map(np.asarray, found))
+        return tuple(map(np.asarray, result))
 
     def log_prob(self, sentence: int, tokens: tuple[int, ...]) -> float:
         return sum(log_softmax(self.logits(sentence, tokens[:i]))[token] for i, token in enumerate(tokens))
@@ -69,12 +69,12 @@ class TableModel:
     def exhaustive(self, sentence: int, max_length: int, alpha: float) -> list[tuple[float, tuple[int, ...]]]:
         """Every sequence that ends within `max_length` tokens, with its score, best first."""
         others = [token for token in range(VOCAB) if token != EOS]
-        found = []
+        scored = []
         for length in range(1, max_length + 1):
             for body in itertools.product(others, repeat=length - 1):
                 tokens = (*body, EOS)
-                found.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
-        return sorted(found, reverse=True)
+                scored.append((self.log_prob(sentence, tokens) / ((5 + length) / 6) ** alpha, tokens))
+        return sorted(scored, reverse=True)
 
 
 def padded(tokens: tuple[int, ...], length: int = LENGTH) -> list[int]:

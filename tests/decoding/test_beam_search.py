@@ -14,11 +14,11 @@ from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padde
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
-from t2tlite.decoding.beam_search import NEVER, beam_search, top_tokens
+from t2tlite.decoding.beam_search import NEVER, BeamResult, beam_search, top_tokens
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.models.transformer import Transformer, build_transformer
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,12 @@ def test_a_wide_beam_finds_what_exhaustive_search_finds(table, alpha, max_length
     assert ids.shape == (4, BEAM, LENGTH)
     for b, max_length in enumerate(max_lengths):
         expected = table.exhaustive(b, max_length, alpha)
-        found = len(expected)
-        assert ids[b, :found].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(scores[b, :found], [score for score, _ in expected], rtol=1e-5)
-        np.testing.assert_allclose(log_probs[b, :found], [table.log_prob(b, ids) for _, ids in expected], rtol=1e-5)
-        assert (log_probs[b, found:] == np.float32(NEVER)).all()
-        assert (scores[b, found:] == np.float32(NEVER)).all(), "a score in a slot for which nothing was found"
+        count = len(expected)
+        assert ids[b, :count].tolist() == [padded(tokens) for _, tokens in expected]
+        np.testing.assert_allclose(scores[b, :count], [score for score, _ in expected], rtol=1e-5)
+        np.testing.assert_allclose(log_probs[b, :count], [table.log_prob(b, ids) for _, ids in expected], rtol=1e-5)
+        assert (log_probs[b, count:] == np.float32(NEVER)).all()
+        assert (scores[b, count:] == np.float32(NEVER)).all(), "a score in an empty slot"
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0])
@@ -130,41 +130,45 @@ def decode(model, sources, max_lengths, beam: int, alpha: float, n_best: int, le
 
 @pytest.fixture(scope="module")
 def nbest(model):
-    ids, scores, _ = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
-    return np.asarray(ids), np.asarray(scores)
+    result = decode(model, SOURCES, MAX_LENGTHS, beam=4, alpha=0.6, n_best=4)
+    return BeamResult(*map(np.asarray, result))
 
 
-@pytest.mark.parametrize("first_room", [8, 3, 2])
-@pytest.mark.parametrize(("beam", "alpha", "n_best"), [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)])
-def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, beam, alpha, n_best, first_room):
-    """The results stay the same; fewer and fewer sentences are computed, in no more room than they need."""
-    monkeypatch.setattr(beam_search_module, "FIRST_ROOM", first_room)
+SEARCHES = [(1, 0.0, 1), (4, 0.6, 1), (4, 0.6, 4), (2, 1.0, 1)]  # beam size, alpha, n_best
+FAST_CASES = {((1, 0.0, 1), 3), ((4, 0.6, 4), 2), ((2, 1.0, 1), 8)}
+
+
+@pytest.mark.parametrize(
+    ("search", "capacity"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] * (case not in FAST_CASES))
+        for case in itertools.product(SEARCHES, [8, 3, 2])
+    ],
+)
+def test_sentences_that_are_done_leave_the_batch(model, monkeypatch, search, capacity):
+    """The results stay the same; fewer and fewer sentences are computed, with no larger a cache than they need."""
+    monkeypatch.setattr(beam_search_module, "FIRST_CAPACITY", capacity)
     sources, max_lengths = np.tile(SOURCES, (3, 1)), np.array([8, 1, 3, 2, 5, 7, 6, 4, 2], np.int32)
-    expected = decode(model, sources, max_lengths, beam, alpha, n_best)
-    counts, rooms = [], []
+    expected = decode(model, sources, max_lengths, *search)
+    counts, capacities = [], []
 
     def decode_step(tokens, step, ancestors, cache):
         counts.append(len(tokens))
-        rooms.append(ancestors.shape[2])
+        capacities.append(ancestors.shape[2])
         return model.decode_step(tokens, step, ancestors, cache)
 
-    dropping = {"resize_cache": model.resize_cache}
-    found = decode(model, sources, max_lengths, beam, alpha, n_best, decode_step=decode_step, **dropping)
+    result = decode(model, sources, max_lengths, *search, decode_step=decode_step, resize_cache=model.resize_cache)
     assert counts[0] == 9
     assert counts == sorted(counts, reverse=True)
     assert counts[-1] <= 4, "half of them were done, and nobody left"
-    assert rooms == [min(room for room in (first_room, 2 * first_room, 8) if room > step) for step in range(len(rooms))]
-    specs = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32), tf.TensorSpec((), tf.int32)
+    assert capacities == [min(c for c in (capacity, 2 * capacity, 8) if c > step) for step in range(len(counts))]
+    assert_same_results(result, expected, n_best=search[-1])
 
-    @tf.function(autograph=False, input_signature=specs)
-    def compiled(inputs, limits, length):
-        return decode(model, inputs, limits, beam, alpha, n_best, length, **dropping)
 
-    for result in (found, compiled(sources, max_lengths, 8)):
-        np.testing.assert_array_equal(result.ids[:, :n_best], expected.ids[:, :n_best])
-        for name in ("scores", "log_probs"):
-            values = (np.asarray(getattr(each, name))[:, :n_best] for each in (result, expected))
-            np.testing.assert_allclose(*values, rtol=1e-5)
+def assert_same_results(result, expected, n_best):
+    np.testing.assert_array_equal(result.ids[:, :n_best], expected.ids[:, :n_best])
+    np.testing.assert_allclose(result.scores[:, :n_best], expected.scores[:, :n_best], rtol=1e-5)
+    np.testing.assert_allclose(result.log_probs[:, :n_best], expected.log_probs[:, :n_best], rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [12, 2048, 8000, 8191], ids="vocabulary of {}".format)
@@ -180,13 +184,13 @@ def test_the_largest_logits_and_of_equal_ones_the_first(size, distinct, count):
 
 
 def test_scores_are_those_of_a_full_forward_pass(model, nbest):
-    ids, scores = nbest
-    found = scores > NEVER
-    assert found[:, 0].all()
-    assert found.sum() >= 6
-    assert not ids[~found].any()
+    ids, scores, _ = nbest
+    filled = scores > NEVER
+    assert filled[:, 0].all()
+    assert filled.sum() >= 6
+    assert not ids[~filled].any()
     log_probs = log_softmax(np.asarray(model(np.repeat(SOURCES, 4, axis=0), ids.reshape(12, 8)))).reshape(3, 4, 8, 12)
-    for b, m in np.argwhere(found):
+    for b, m in np.argwhere(filled):
         tokens = ids[b, m].tolist()
         length = 1 + tokens.index(EOS) if EOS in tokens else MAX_LENGTHS[b]
         total = sum(log_probs[b, m, t, tokens[t]] for t in range(length))
@@ -194,11 +198,11 @@ def test_scores_are_those_of_a_full_forward_pass(model, nbest):
         assert not any(tokens[length:])
     assert (np.diff(scores, axis=1) <= 0).all(), "not best first"
     for b in range(3):
-        assert len({tuple(row) for row in ids[b, found[b]].tolist()}) == found[b].sum(), "a hypothesis twice"
+        assert len({tuple(row) for row in ids[b, filled[b]].tolist()}) == filled[b].sum(), "a hypothesis twice"
 
 
 def test_equals_a_search_without_a_cache(model, nbest):
-    """Whose logits are those of a full forward pass over each hypothesis, found through its ancestors."""
+    """Whose logits are those of a full forward pass over each hypothesis, obtained through its ancestors."""
     sources = np.repeat(SOURCES, 4, axis=0)
 
     def decode_step(tokens, step, ancestors, slots):
@@ -206,14 +210,10 @@ def test_equals_a_search_without_a_cache(model, nbest):
         slots[:, step] = tokens
         read = np.einsum("bmls,bls->bml", np.asarray(ancestors), slots).astype(np.int32)  # [B, M, L]
         targets = np.pad(read.reshape(12, 8)[:, 1:], ((0, 0), (0, 1)))  # position l reads target l - 1
-        return model(sources, targets)[:, step], slots
-
-    def reshaped(*arguments):
-        logits, slots = decode_step(*arguments)
-        return tf.reshape(logits, (3, 4, 12)), tf.constant(slots)
+        return tf.reshape(model(sources, targets)[:, step], (3, 4, 12)), tf.constant(slots)
 
     options = {"max_lengths": MAX_LENGTHS, "beam_size": 4, "length": 8, "alpha": 0.6, "n_best": 4}
-    ids, scores, _ = beam_search(reshaped, lambda length: np.zeros((3, length, 4), np.int32), **options)
+    ids, scores, _ = beam_search(decode_step, lambda length: np.zeros((3, length, 4), np.int32), **options)
     np.testing.assert_array_equal(ids, nbest[0])
     np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
 
@@ -236,19 +236,23 @@ def test_greedy_equals_a_loop_over_the_full_forward_pass(model):
     np.testing.assert_array_equal(np.asarray(ids)[:, 0], greedy)
 
 
-@pytest.mark.parametrize("jit_compile", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_compiled_search_is_the_same(model, nbest, jit_compile):
-    shape = [3, 6] if jit_compile else [None, None]
+@pytest.mark.parametrize(
+    "kind", ["resized", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("fixed", "xla"))]
+)
+def test_compiled_search_is_the_same(model, nbest, monkeypatch, kind):
+    monkeypatch.setattr(beam_search_module, "FIRST_CAPACITY", 2)
+    shape, length_shape = ([3, 6], [3]) if kind == "xla" else ([None, None], [None])
+    options = {"resize_cache": model.resize_cache} if kind == "resized" else {}
+    signature = [tf.TensorSpec(shape, tf.int32), tf.TensorSpec(length_shape, tf.int32)]
+    if kind != "xla":
+        signature.append(tf.TensorSpec((), tf.int32))
 
-    @tf.function(
-        input_signature=[tf.TensorSpec(shape, tf.int32), tf.TensorSpec(shape[:1], tf.int32)], jit_compile=jit_compile
-    )
-    def compiled(sources, max_lengths):
-        return decode(model, sources, max_lengths, beam=4, alpha=0.6, n_best=4)
+    @tf.function(autograph=False, input_signature=signature, jit_compile=kind == "xla")
+    def compiled(sources, max_lengths, length=8):
+        return decode(model, sources, max_lengths, 4, 0.6, 4, length, **options)
 
-    ids, scores, _ = compiled(SOURCES, MAX_LENGTHS)
-    np.testing.assert_array_equal(ids, nbest[0])
-    np.testing.assert_allclose(scores, nbest[1], rtol=1e-5)
+    result = compiled(SOURCES, MAX_LENGTHS, *([] if kind == "xla" else [8]))
+    assert_same_results(result, nbest, n_best=4)
 
 
 # tensor2tensor's decodes: mode -> (beam size, results it returned, alpha).
@@ -278,10 +282,12 @@ def theirs(t2t):
     return load
 
 
-# Every mode of one model; of the others one without and one with a length penalty.
-MAIN_CASES = {("postnorm_notse", mode) for mode in MODES} | set(
-    itertools.product(["prenorm", "prenorm_unshared"], ["greedy", "beam4_top4_alpha0.6"])
-)
+FAST_MODES = ("greedy", "beam4_top4_alpha0.6", "beam8_top1_alpha0.3", "beam4_top4_alpha0.6_short")
+MAIN_CASES = {
+    *(("postnorm_notse", mode) for mode in FAST_MODES),
+    ("prenorm", "beam4_top4_alpha0.6"),
+    ("prenorm_unshared", "greedy"),
+}
 
 
 @pytest.mark.parametrize(

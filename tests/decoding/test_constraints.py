@@ -11,7 +11,7 @@ from table_model import BEAM, EOS, VOCAB, TableModel, padded
 from t2tlite.decoding.beam_search import NEVER
 from t2tlite.decoding.constraints import FORBIDDEN, all_of, forced_prefix, min_length, no_repeat_ngram
 
-# B batch, M hypotheses of a sentence, L most positions, V vocabulary
+# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -29,24 +29,22 @@ def check(table, constrain, allowed, max_lengths=(4, 4, 4, 4), alpha=0.6):
     ids, scores, log_probs = table.search([0, 1, 2, 3], max_lengths, BEAM, alpha, n_best=BEAM, constrain=constrain)
     for b, max_length in enumerate(max_lengths):
         expected = [(score, tokens) for score, tokens in table.exhaustive(b, max_length, alpha) if allowed(b, tokens)]
-        found = len(expected)
-        assert found
-        assert ids[b, :found].tolist() == [padded(tokens) for _, tokens in expected]
-        np.testing.assert_allclose(scores[b, :found], [score for score, _ in expected], rtol=1e-5)
-        np.testing.assert_allclose(
-            log_probs[b, :found], [table.log_prob(b, tokens) for _, tokens in expected], rtol=1e-5
-        )
-        assert (scores[b, found:] == np.float32(NEVER)).all()
+        count = len(expected)
+        assert count
+        assert ids[b, :count].tolist() == [padded(tokens) for _, tokens in expected]
+        np.testing.assert_allclose(scores[b, :count], [score for score, _ in expected], rtol=1e-5)
+        np.testing.assert_allclose(log_probs[b, :count], [table.log_prob(b, row) for _, row in expected], rtol=1e-5)
+        assert (scores[b, count:] == np.float32(NEVER)).all()
 
 
 @pytest.mark.parametrize("tokens", [1, 2, 3])
 def test_min_length(table, tokens):
-    check(table, min_length(tokens), lambda b, found: len(found) - 1 >= tokens)
+    check(table, min_length(tokens), lambda b, row: len(row) - 1 >= tokens)
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_no_repeat_ngram(table, size):
-    check(table, no_repeat_ngram(size), lambda b, found: not repeats(found[:-1], size))
+    check(table, no_repeat_ngram(size), lambda b, row: not repeats(row[:-1], size))
 
 
 def test_both_and_a_prefix(table):
@@ -102,15 +100,15 @@ def test_no_repeat_ngram_of_long_sequences(size):
     logits = random.normal(size=(3, 2, 4)).astype(np.float32)
     for step in (0, 1, size - 1, size, 7, 39, 40):
         ids_now = np.where(np.arange(40) < step, ids, 0).astype(np.int32)
-        found = np.asarray(no_repeat_ngram(size)(logits, ids_now, step))
+        constrained = np.asarray(no_repeat_ngram(size)(logits, ids_now, step))
         for b, m in itertools.product(range(3), range(2)):
             tokens = tuple(ids[b, m, :step].tolist())
             for v in range(4):
                 last = (*tokens, v)[-size:]
                 had = len(last) == size and any(tokens[i : i + size] == last for i in range(step - size + 1))
-                assert (found[b, m, v] < FORBIDDEN / 2) == had
+                assert (constrained[b, m, v] < FORBIDDEN / 2) == had
                 if not had:
-                    assert found[b, m, v] == logits[b, m, v]
+                    assert constrained[b, m, v] == logits[b, m, v]
 
 
 def test_no_constraint():

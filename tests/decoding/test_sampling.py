@@ -9,7 +9,7 @@ from table_model import EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
 from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
 from t2tlite.decoding.sampling import draw, sample
 
-# B batch, M samples of each sentence, L most positions, V vocabulary
+# B batch, M samples of each sentence, L maximum length, V vocabulary
 
 SAMPLES = 6
 OPTIONS = [
@@ -44,14 +44,14 @@ def table() -> TableModel:
 
 def run(table, sentences, max_lengths, uniforms, **options):
     slots = np.zeros((len(sentences), LENGTH, uniforms.shape[1]), np.int32)
-    found = sample(
+    result = sample(
         table.steps(sentences),
         slots,
         max_lengths=np.array(max_lengths, np.int32),
         uniforms=uniforms.astype(np.float32),
         **{"alpha": 0.6, **options},
     )
-    return tuple(map(np.asarray, found))
+    return tuple(map(np.asarray, result))
 
 
 def expected(table, b, max_length, uniforms, banned=lambda tokens: (), start=(), **options):
@@ -89,19 +89,21 @@ def test_constraints(table):
     prefixes = np.array([[3, 0, 0, 0], [0, 0, 0, 0]], np.int32)
     constrain = forced_prefix(prefixes, all_of([no_repeat_ngram(1), min_length(2)]))
     ids, *_ = run(table, [0, 1], [4, 4], uniforms, constrain=constrain, top_p=0.9)
+
+    def banned(tokens):
+        return {*tokens} | ({EOS} if len(tokens) < 2 else set())
+
     for b, start in enumerate([(3,), ()]):
-        found = expected(
-            table, b, 4, uniforms[b], lambda tokens: {*tokens} | ({EOS} if len(tokens) < 2 else set()), start, top_p=0.9
-        )
-        assert sorted(ids[b].tolist()) == sorted(map(padded, found))
+        rows = expected(table, b, 4, uniforms[b], banned, start, top_p=0.9)
+        assert sorted(ids[b].tolist()) == sorted(map(padded, rows))
 
 
 def test_a_sentence_is_sampled_as_if_alone(table):
     uniforms = np.random.default_rng(7).random((3, SAMPLES, LENGTH))
     together = run(table, [2, 0, 1], [4, 2, 3], uniforms)
     alone = run(table, [0], [2], uniforms[1:2])
-    for one, two in zip(alone, together, strict=True):
-        np.testing.assert_array_equal(one[0], two[1])
+    for a, b in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(a[0], b[1])
 
 
 def test_frequencies_are_the_probabilities():
@@ -112,8 +114,8 @@ def test_frequencies_are_the_probabilities():
         full = {"temperature": 1.0, "keep_top_k": 0, "top_p": 1.0, **options}
         tokens = np.asarray(draw(np.broadcast_to(logits, (1, draws, 5)).copy(), uniforms, **full))
         p = distribution(logits, **full)
-        found = np.bincount(tokens[0], minlength=VOCAB) / draws
-        np.testing.assert_array_less(np.abs(found - p), 5 * np.sqrt(p * (1 - p) / draws) + 1e-12)
+        frequencies = np.bincount(tokens[0], minlength=VOCAB) / draws
+        np.testing.assert_array_less(np.abs(frequencies - p), 5 * np.sqrt(p * (1 - p) / draws) + 1e-12)
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2.0**-24])

@@ -45,6 +45,14 @@ def normal(*shape: int) -> np.ndarray:
     return np.random.default_rng(shape).normal(size=shape).astype(np.float32)
 
 
+@keras.saving.register_keras_serializable("tests")
+class ResidualTanh(Residual):
+    """A residual connection around tanh."""
+
+    def call(self, x: Any, seed: Any = None) -> Any:
+        return self.leave(x, keras.ops.tanh(self.enter(x)), seed=seed)
+
+
 @dataclasses.dataclass(frozen=True)
 class Case:
     """A layer's class with arguments, and what it is called with.
@@ -76,7 +84,6 @@ class Case:
 
 X, MEMORY = normal(2, 3, HIDDEN), normal(2, 5, HIDDEN)  # [B, T, D], [B, S, D]
 PADDING_MASK, CAUSAL_MASK = np.asarray(padding_mask(SOURCES)), np.asarray(causal_mask(3))
-SUBLAYER = {"sublayer": keras.ops.tanh}
 SIZES = {"source_vocab_size": VOCAB, "target_vocab_size": VOCAB}
 TWO_SIZES = {"source_vocab_size": 13, "target_vocab_size": VOCAB}
 
@@ -97,8 +104,8 @@ CASES = {
     ),
     "feed_forward": Case(FeedForward, {"hidden_size": HIDDEN, "filter_size": 12, "dropout": 0.3}, (X,)),
     "layer_normalisation": Case(LayerNormalization, {"epsilon": 1e-5}, (X,), has_dropout=False),
-    "post_norm": Case(Residual, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,), SUBLAYER),
-    "pre_norm": Case(Residual, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,), SUBLAYER),
+    "post_norm": Case(ResidualTanh, {"dropout": 0.1, "pre_norm": False, "epsilon": 1e-5}, (X,)),
+    "pre_norm": Case(ResidualTanh, {"dropout": 0.1, "pre_norm": True, "epsilon": 1e-6}, (X,)),
     "encoder_layer": Case(EncoderLayer, {"hparams": HPARAMS}, (MEMORY, PADDING_MASK)),
     "restricted_encoder_layer": Case(EncoderLayer, {"hparams": RESTRICTED}, (MEMORY, PADDING_MASK)),
     "restricted_decoder_layer": Case(DecoderLayer, {"hparams": RESTRICTED}, (X, NO_MASK, MEMORY, PADDING_MASK)),
@@ -144,7 +151,7 @@ def test_a_layer_is_made_again_from_its_config(case, policy):
         assert (again.name, again.dtype_policy.name) == (layer.name, policy)
 
 
-def test_a_layer_made_again_computes_the_same_with_the_same_weights(case):
+def test_layer_made_again_computes_the_same(case):
     layer = case.make()
     case.call(layer)
     randomise(layer)
@@ -182,5 +189,5 @@ def test_batch_and_lengths_may_be_unknown(case):
     assert output.shape[-1] == expected.shape[-1]
     model = keras.Model(symbolic, output)
     for rows in (slice(0, 2), slice(0, 1)):
-        found = np.asarray(model([x[rows] if len(x) > 1 else x for x in case.inputs]))
-        np.testing.assert_allclose(found, expected[rows], rtol=1e-4, atol=1e-4)
+        output = np.asarray(model([x[rows] if len(x) > 1 else x for x in case.inputs]))
+        np.testing.assert_allclose(output, expected[rows], rtol=1e-4, atol=1e-4)

@@ -158,10 +158,7 @@ def test_residual(pre_norm):
     layer = Residual(dropout=0.0, pre_norm=pre_norm, epsilon=1e-6)
     x, kernel = normal(2, 3, HIDDEN), normal(HIDDEN, HIDDEN)
 
-    def sublayer(y):
-        return keras.ops.matmul(y, kernel)
-
-    layer(x, sublayer=sublayer)
+    layer.build(x.shape)
     randomise(layer)
     gamma, beta = (np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta))
     wide = x.astype(np.float64)
@@ -169,14 +166,14 @@ def test_residual(pre_norm):
         expected = wide + layer_norm(wide, gamma, beta, 1e-6) @ kernel
     else:
         expected = layer_norm(wide + wide @ kernel, gamma, beta, 1e-6)
-    np.testing.assert_allclose(layer(x, sublayer=sublayer), expected, rtol=1e-4, atol=1e-4)
+    output = layer.leave(x, keras.ops.matmul(layer.enter(x), kernel))
+    np.testing.assert_allclose(output, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_residual_drops_the_sublayer_and_not_the_way_around_it():
     layer = Residual(dropout=0.5, pre_norm=True, epsilon=1e-6)
     x = normal(4, 5, HIDDEN)
-    ones = np.ones_like(x)
-    added = np.asarray(layer(x, sublayer=lambda y: ones, seed=keras.ops.array([1, 2], "int32"))) - x
+    added = np.asarray(layer.leave(x, np.ones_like(x), seed=keras.ops.array([1, 2], "int32"))) - x
     assert set(np.round(added.flatten(), 5)) == {0.0, 2.0}
 
 
@@ -196,7 +193,7 @@ def test_logits_use_the_same_matrix_unscaled():
     np.testing.assert_allclose(layer.logits(x), x @ np.asarray(layer.weight).T, rtol=1e-4, atol=1e-4)
 
 
-def test_embedding_starts_with_deviation_of_one_over_root_of_width():
+def test_embedding_starts_with_the_papers_deviation():
     keras.utils.set_random_seed(1)
     table = np.asarray(Embedding(vocab_size=500, hidden_size=64).weight)
     assert table.std() == pytest.approx(1 / 8, rel=0.02)

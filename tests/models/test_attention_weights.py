@@ -141,5 +141,5 @@ def test_weights_are_float32_whatever_the_model_computes_in():
 def test_dropout_does_not_reach_the_weights():
     model = make(VARIANTS["post_norm"] + ",attention_dropout=0.5,layer_prepostprocess_dropout=0.5")
     first, second = (model.attention(SOURCES, TARGETS) for _ in range(2))
-    for one, other in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for a, b in zip(first, second, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -91,17 +91,17 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     np.testing.assert_allclose(results["log_probs"], log_probs, rtol=1e-4)
 
 
-def test_constraints_and_sampling_find_what_they_find_under_tensorflow(both):
+def test_constraints_and_sampling_equal_those_under_tensorflow(both):
     model, results = both
     constrain = forced_prefix(PREFIXES, all_of([no_repeat_ngram(1), min_length(3)]))
     how = {"max_lengths": np.full(3, LENGTH, np.int32), "alpha": ALPHA, "constrain": constrain}
     start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
     best = beam_search(model.decode_step, start_decoding, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
     drawn = sample(model.decode_step, start_decoding(LENGTH), uniforms=UNIFORMS, **SAMPLING, **how)
-    for name, found in (("constrained", best), ("sampled", drawn)):
-        np.testing.assert_array_equal(results[f"{name}_ids"], found.ids)
-        np.testing.assert_allclose(results[f"{name}_log_probs"], found.log_probs, rtol=1e-4)
-        first = np.asarray(found.ids)[0, np.asarray(found.scores)[0] > NEVER]  # empty slots left out
+    for name, result in (("constrained", best), ("sampled", drawn)):
+        np.testing.assert_array_equal(results[f"{name}_ids"], result.ids)
+        np.testing.assert_allclose(results[f"{name}_log_probs"], result.log_probs, rtol=1e-4)
+        first = np.asarray(result.ids)[0, np.asarray(result.scores)[0] > NEVER]  # empty slots left out
         assert len(first)
         assert (first[:, :2] == 7).all()
 
@@ -111,8 +111,8 @@ def test_dropout_is_a_function_of_the_seed(both):
     _, results = both
     first, again, other, negative = results["dropped"]
     np.testing.assert_array_equal(first, again)
-    for one, two in ((first, other), (first, negative), (other, negative), (first, results["logits"])):
-        assert (np.abs(one - two).max(axis=-1) > 1e-3).all()
+    for mask, other_mask in ((first, other), (first, negative), (other, negative), (first, results["logits"])):
+        assert (np.abs(mask - other_mask).max(axis=-1) > 1e-3).all()
 
 
 def test_dropout_zeroes_its_share_and_keeps_the_mean(both):
@@ -122,7 +122,7 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(both):
         np.testing.assert_allclose(ones[ones != 0], 1 / (1 - RATE), rtol=1e-5)
 
 
-def test_the_embedding_gradient_of_a_frequent_token_is_summed_in_float32(both):
+def test_embedding_gradient_is_summed_in_float32(both):
     """In bfloat16, ones add up to 256 at most: 256 + 1 is rounded to 256."""
     _, results = both
     expected = np.zeros((3, 4))

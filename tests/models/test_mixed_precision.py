@@ -88,16 +88,16 @@ def test_logits_are_near_single_precisions(trained, single):
 def test_beam_search_finds_what_single_precision_finds(trained, single):
     _, _, model, _ = trained
     single.set_weights(model.get_weights())
-    found = []
+    results = []
     for each in (model, single):
         start = functools.partial(each.start_decoding, INPUTS, 3)
         limits = np.full(3, 6, np.int32)
         ids, scores, _ = beam_search(each.decode_step, start, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
         assert scores.dtype == tf.float32
-        found.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
-    np.testing.assert_array_equal(found[0][0], found[1][0])
-    np.testing.assert_allclose(found[0][1], found[1][1], atol=0.1)
-    assert (found[0][0] == EOS).any()
+        results.append((np.asarray(ids)[:, 0], np.asarray(scores)[:, 0]))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_allclose(results[0][1], results[1][1], atol=0.1)
+    assert (results[0][0] == EOS).any()
 
 
 @pytest.mark.slow

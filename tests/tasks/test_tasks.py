@@ -51,7 +51,7 @@ def test_the_best_translations_are_those_of_highest_score():
         task.parser("p")
 
 
-def test_a_parse_that_fits_the_words_comes_before_a_more_probable_one():
+def test_parse_that_fits_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
     best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 2)
     assert (best.text, best.sequence, best.score) == (TREE, RIGHT, -0.9)

@@ -124,7 +124,7 @@ def test_best(tmp_path, monkeypatch, hard_links):
     fill(model, 12)
     saved.save(12)
     assert RunFolder(tmp_path).best() == DevEvaluation(9, {"loss": 1 / 9})
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {"step": 9, "loss": 1 / 9}
+    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {"step": 9, "metrics": {"loss": 1 / 9}}
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
     assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]  # the newest are those in the run's folder
     other = dense()
@@ -223,7 +223,7 @@ def test_what_is_not_finite_is_not_saved(run, value):
 def test_what_is_not_finite_is_not_restored(run):
     model = dense()
     fill(model, np.nan)
-    save_weights(model, run, 101)  # as older versions did
+    save_weights(model, run, 101)
     with pytest.raises(
         ValueError, match=r"model\.ckpt-101 cannot be restored: .*kernel has values that are not finite\."
     ):
@@ -244,24 +244,6 @@ def test_an_error_while_saving_leaves_what_was_there(run, monkeypatch):
         assert contents(run) == before
     saved.save(101)
     assert step_of(list_checkpoints(run)[-1]) == 101
-
-
-def test_checkpoints_of_older_versions(tmp_path):
-    """Written by TensorFlow's CheckpointManager, which keeps a list of them in the file `checkpoint`."""
-    model = dense()
-    fill(model, 6.0)
-    optimizer = keras.optimizers.Adam(name="adam")
-    optimizer.build(model.trainable_variables)
-    by_path = [{variable.path: variable.value for variable in part.variables} for part in (model, optimizer)]
-    step = tf.Variable(6, dtype=tf.int64)
-    older = tf.train.Checkpoint(model=by_path[0], optimizer=by_path[1], step=step)
-    tf.train.CheckpointManager(older, str(tmp_path), 20, checkpoint_name="model.ckpt").save(checkpoint_number=6)
-    other = dense()
-    saved, _ = checkpoints(tmp_path, other)
-    assert saved.restore() == 6
-    assert values(other) == {6.0}
-    saved.save(7)
-    assert not (tmp_path / "checkpoint").exists()  # it would not list the new one
 
 
 @pytest.mark.parametrize("folder", ["best", "averaged"])

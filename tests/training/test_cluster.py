@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from t2tlite.training import strategy
-from t2tlite.training.cluster import Cluster, Task, find_cluster
+from t2tlite.training.cluster import Cluster, WorkerRole, find_cluster
 
 
 def config(cluster, task_type, index):
@@ -52,8 +52,8 @@ def test_invalid_tf_config_is_one_message(monkeypatch, text, message):
 def test_workers_are_found(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", config({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, "worker", "1"))
     found = find_cluster()
-    assert found == Cluster({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, Task("worker", 1))
-    assert (found.addresses, found.own_address) == (["a:1", "b:1", "c:1"], "c:1")
+    assert found == Cluster({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, WorkerRole("worker", 1))
+    assert (found.addresses, found.address) == (["a:1", "b:1", "c:1"], "c:1")
 
 
 @pytest.mark.parametrize("text", ["", config({"chief": ["127.0.0.1:2222"]}, "chief", 0)])
@@ -72,7 +72,7 @@ def test_slurm_tasks_are_workers(monkeypatch):
     nodes = {"_STEP_NODELIST": "node[07-08]", "_STEP_TASKS_PER_NODE": "2,1", "_STEP_NUM_TASKS": "3"}
     slurm(monkeypatch, **nodes, _PROCID="2", _JOB_ID="1001", D_NODENAME="node08")
     found = find_cluster("slurm")
-    assert found == Cluster({"worker": ["node07:15016", "node07:15017", "node08:15016"]}, Task("worker", 2))
+    assert found == Cluster({"worker": ["node07:15016", "node07:15017", "node08:15016"]}, WorkerRole("worker", 2))
     assert find_cluster() == found  # TensorFlow reads TF_CONFIG
     monkeypatch.setenv("SLURMD_NODENAME", "node07")
     with pytest.raises(ValueError, match=r"Received: task 2 on node07, not on node08\. Use srun --distribution=block"):
@@ -106,7 +106,7 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         monkeypatch.setattr(strategy, "REPORT_ABSENT_SECONDS", 0.05)
         monkeypatch.setattr(strategy, "WAIT_SECONDS", 0.2)
         monkeypatch.setattr(strategy.os, "_exit", end)
-        with strategy._reporting_absent_workers(Cluster({"worker": addresses}, Task("worker", 0))):
+        with strategy._reporting_absent_workers(Cluster({"worker": addresses}, WorkerRole("worker", 0))):
             assert ended.wait(60)
         left.set()  # the thread finds that nobody waits any longer
     stderr = capsys.readouterr().err

@@ -98,10 +98,10 @@ def test_records_stay_only_of_checkpoints_that_do(tmp_path):
         train_to(tmp_path, step, step + 1)
         (tmp_path / f"model.ckpt-{step - 1}.index").unlink(missing_ok=True)
     written = json.loads((tmp_path / "cost.json").read_text())
-    assert (written["step"], [record["step"] for record in written["earlier"]]) == (5, [3, 4])
+    assert [record["step"] for record in written["costs"]] == [3, 4, 5]
 
 
-def test_run_of_before_there_was_a_record(tmp_path, quick_probe):
+def test_steps_before_the_record_was_deleted_are_not_counted(tmp_path, quick_probe):
     train_to(tmp_path, 100, 105)
     assert counted(tmp_path) == (105, 5, 50, 150)
     assert cost_line(RunFolder(tmp_path).costs()[-1], "CPU:0").endswith(", for 5 of 105 steps.")
@@ -118,7 +118,7 @@ def test_run_without_a_record(tmp_path):
     assert RunFolder(tmp_path).costs() == []
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"earlier": [], "hours": 3}', '{"earlier": 7, "step": 3}'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}'])
 def test_damaged_record(tmp_path, text):
     (tmp_path / "cost.json").write_text(text)
     with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it to count from here on\."):

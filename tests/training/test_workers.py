@@ -21,7 +21,11 @@ from tiny_run import checkpoint_names, tensors, trainer_flags
 from t2tlite.bin import t2t_trainer
 from t2tlite.config import HParams
 from t2tlite.models.transformer import build_transformer
+from t2tlite.programs.runs import train
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.run_folder import RunFolder
 from t2tlite.training import workers
+from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.train_step import make_optimizer
 from t2tlite.training.workers import Stop, check_workers_agree, is_chief, lost_worker_is_an_error, worker_names
 
@@ -52,7 +56,7 @@ def test_one_process_of_a_cluster_writes_the_run(jobs):
     assert [task for task in tasks if is_chief(process(cluster, task))] == tasks[:1]
 
 
-def test_a_process_without_a_cluster_writes_the_run(cpu_devices):
+def test_process_without_a_cluster_writes_the_run(cpu_devices):
     assert is_chief(tf.distribute.MirroredStrategy(cpu_devices[:1]))
     assert is_chief(tf.distribute.get_strategy())
 
@@ -77,7 +81,26 @@ def test_workers_that_differ_are_named(monkeypatch):
     check_workers_agree(worker, message[0])
 
 
-def test_a_lost_worker_is_one_message():
+@pytest.mark.parametrize(
+    ("name", "difference"), [("evaluations.json", "evaluations"), ("best/best.json", "best evaluation")]
+)
+def test_workers_with_other_evaluations_are_refused(tiny_run, tiny_run_copy, monkeypatch, name, difference):
+    """They decide when to stop early; workers that do not agree would wait for each other in different places."""
+    (tiny_run_copy / name).write_text((tiny_run_copy / name).read_text().replace('"step": 120', '"step": 80'))
+    dataset, hparams = run_dataset(RunFolder(tiny_run.run)), RunFolder(tiny_run.run).hparams()
+    settings = [
+        train._settings(RunFolder(run), dataset, hparams, LoopConfig(train_steps=130))
+        for run in (tiny_run.run, tiny_run_copy)
+    ]
+    cluster, tasks = cluster_of(["worker", "worker"])
+    monkeypatch.setattr(workers, "gather", lambda *_: [json.dumps(of_worker) for of_worker in settings])
+    with pytest.raises(
+        ValueError, match=rf"Received: worker 0 has {difference} \w{{12}}; worker 1 has {difference} \w"
+    ):
+        check_workers_agree(process(cluster, tasks[0]), settings[0])
+
+
+def test_lost_worker_is_one_message():
     cluster, tasks = cluster_of(["worker", "worker"])
     text = "Graph execution error:\n\nCollective ops is aborted by: Connection reset by peer\nThe error could be"
     with (
@@ -110,7 +133,7 @@ def test_workers_stop_at_the_same_step():
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_float16"])
-def test_the_chief_can_save_alone(cpu_devices, policy):
+def test_chief_can_save_alone(cpu_devices, policy):
     """Reading a variable that is added up over the replicas would need the other workers."""
     hparams = HParams(hidden_size=8, filter_size=8, num_heads=1, num_hidden_layers=1, dtype_policy=policy)
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
@@ -186,7 +209,7 @@ def test_two_workers_equal_one(tiny_run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path):
+def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path):
     flags = ["--train_steps=60", "--local_eval_frequency=20", "--hparams=batch_size=64,accumulate_steps=2"]
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     for status, errors in finish(start(tiny_run, [whole] * 2, *flags)):
@@ -209,7 +232,7 @@ def test_a_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_signal_to_one_worker_stops_all_and_separate_runs_are_refused(tiny_run, tmp_path):
+def test_signal_to_one_worker_stops_all(tiny_run, tmp_path):
     run = tmp_path / "run"
     flags = ["--train_steps=1000000", "--local_eval_frequency=0", "--save_checkpoints_secs=1"]
     started = start(tiny_run, [run] * 2, *flags)

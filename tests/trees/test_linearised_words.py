@@ -72,9 +72,9 @@ def test_words_get_the_normalised_tag():
 def test_gold_sequences_keep_their_brackets(tree_file):
     trees = list(read_trees(tree_file))[:300]
     restored = [WORDS.read(WORDS.write(tree), tree.words()) for tree in trees]
-    score, _ = evalb(trees, [one.tree for one in restored])
+    score, _ = evalb(trees, [parse.tree for parse in restored])
     assert (score.f1, score.errors, score.skipped) == (100.0, 0, 0)
-    assert not any(one.repairs for one in restored)
+    assert not any(parse.repairs for parse in restored)
 
 
 def test_the_parse_that_fits_the_words_comes_first():

@@ -53,20 +53,20 @@ def reference(counts, min_count):
     alphabet = set("\\_u;0123456789<pad><EOS>") | {c for token in counts for c in token}
     subtokens = set(alphabet)
     for _ in range(4):
-        found = defaultdict(int)
+        occurrences = defaultdict(int)
         for token, count in counts.items():
             escaped, start = token + "_", 0
             while start < len(escaped):
                 for end in range(start + 1, len(escaped) + 1):
-                    found[escaped[start:end]] += count
+                    occurrences[escaped[start:end]] += count
                 start = max(end for end in range(start + 1, len(escaped) + 1) if escaped[start:end] in subtokens)
         taken = []
-        for candidate in sorted(found, key=len, reverse=True):
-            if len(candidate) > 1 and found[candidate] >= min_count:
-                taken.append((found[candidate], candidate))
+        for candidate in sorted(occurrences, key=len, reverse=True):
+            if len(candidate) > 1 and occurrences[candidate] >= min_count:
+                taken.append((occurrences[candidate], candidate))
                 for end in range(1, len(candidate)):
-                    found[candidate[:end]] -= found[candidate]
-        taken += [(found[character], character) for character in alphabet]
+                    occurrences[candidate[:end]] -= occurrences[candidate]
+        taken += [(occurrences[character], character) for character in alphabet]
         ordered = ["<pad>_", "<EOS>_", *(subtoken for _, subtoken in sorted(taken, reverse=True))]
         subtokens = set(ordered)
     return ordered

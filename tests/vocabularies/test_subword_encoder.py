@@ -2,11 +2,13 @@ r"""tensor2tensor's subword vocabularies: its ids, its text, exact round trips, 
 
 from __future__ import annotations
 
+import itertools
 import json
 import pickle
 import random
 import subprocess
 import sys
+import tracemalloc
 import unicodedata
 
 import numpy as np
@@ -114,10 +116,22 @@ def test_single_spaces_are_tokens_only_at_the_ends():
 
 def test_letters_and_numbers_are_unicodes():
     """Between two characters of categories L and N there is no boundary, between one of them and any other there is."""
-    for character in map(chr, range(sys.maxunicode + 1)):
-        alphanumeric = unicodedata.category(character)[0] in "LN"
-        assert len(tokenize(f"a{character}")) == (1 if alphanumeric else 2), ascii(character)
-        assert join_tokens(["a", character]) == (f"a {character}" if alphanumeric else f"a{character}")
+    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    runs = itertools.groupby(characters, lambda character: unicodedata.category(character)[0] in "LN")
+    runs = [(alphanumeric, "".join(run)) for alphanumeric, run in runs]
+    assert tokenize("".join(characters)) == [run for _, run in runs]
+    joined = ["".join(f" {c} a" if alphanumeric else f"{c}a" for c in run) for alphanumeric, run in runs]
+    assert join_tokens(["a", *(token for c in characters for token in (c, "a"))]) == "a" + "".join(joined)
+
+
+def test_long_tokens_are_not_kept_in_memory(small):
+    tracemalloc.start()
+    try:
+        for letter in "abcdefghij":
+            small.encode(letter * 10_000)
+        assert tracemalloc.get_traced_memory()[0] < 200_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_escape():

@@ -7,6 +7,7 @@ import pickle
 import random
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -60,6 +61,25 @@ def test_random_unicode_survives(encoder):
     texts = ["".join(draw.choices(characters, k=draw.randrange(40))) for _ in range(300)]
 
     assert [encoder.decode(ids) for ids in encoder.encode_batch(texts)] == texts
+
+
+def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
+    """Of a model's ids: those of `▁`, `▁cat`, line feeds and other white space."""
+    space, cat = encoder.encode(" ")[-1:], encoder.encode("cat")
+    assert encoder.pieces([*space, *cat]) == ["▁", "▁cat"]
+    assert encoder.decode([*space, *cat, *space, *cat, *space]) == " cat  cat "
+    assert encoder.text([*space, *cat, *space, *cat, *space, EOS, *cat]) == "cat cat"
+    assert encoder.text([3 + 9, *cat, 3 + 10, 3 + 10, *cat, 3 + 9, *cat, *space]) == "cat cat\t cat"
+    assert encoder.text(space * 3) == encoder.text([]) == ""
+
+
+def test_unbroken_text_is_learned_from_in_time(tmp_path):
+    """All that can be learned from 300,000 characters without a space; SentencePiece alone would need minutes."""
+    letters = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=300_000))
+    start = time.process_time()
+    with pytest.raises(ValueError, match=r"at most \d+ for this text"):
+        train_sentencepiece([letters], 10**7, tmp_path / "v.model")
+    assert time.process_time() - start < 20
 
 
 def test_the_space_mark_becomes_a_space(encoder):

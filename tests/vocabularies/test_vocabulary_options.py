@@ -86,7 +86,7 @@ def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monke
     assert decoded(backwards, "test") == [pair[::-1] for pair in TinyTask().test]
 
 
-def test_what_was_made_is_found_again_by_the_vocabularies_content(tmp_path, vocabularies):
+def test_finished_data_matches_by_content_of_vocabularies(tmp_path, vocabularies):
     before = generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
     files = contents(before.dataset.folder)
     copy = shutil.copy(vocabularies[0], tmp_path / "elsewhere.subwords")
@@ -152,8 +152,8 @@ def test_the_command(tmp_path, capsys):
     ]
     flags = ["--problem=parallel_text", f"--data_dir={tmp_path}/data", "--num_processes=1", *files]
     assert t2t_datagen.main([*flags, f"--vocab_file={vocabulary}"]) == 0
-    found = ids(open_dataset(tmp_path / "data").store("train"))
-    assert found == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
+    train_ids = ids(open_dataset(tmp_path / "data").store("train"))
+    assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
     assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
     assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
 

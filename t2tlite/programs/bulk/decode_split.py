@@ -107,7 +107,6 @@ def _record(
         checkpoint=model.checkpoint,
         sentences=sentences,
         scores=score.scores,
-        signature=score.signature,
         signatures=score.signatures,
         decode_hparams=dataclasses.asdict(options),
         seconds=round(seconds, 2),

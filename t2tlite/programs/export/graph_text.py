@@ -3,7 +3,7 @@
 tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords.
 """
 
-# B batch, S source length, M hypotheses, L most positions
+# B batch, S source length, M hypotheses, L maximum length
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import tensorflow as tf
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Tensor
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
-from t2tlite.vocabularies.text_encoder import TextEncoder
+from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
 # The characters that Python's str.isspace accepts and str.strip removes: a sentence of only these is blank.
 WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
@@ -60,7 +60,7 @@ class SentencePieceText:
         shape = tf.shape(ids)
         rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
         texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(rows, before_end(rows)))
-        return tf.reshape(tf.strings.regex_replace(texts, "\n", " "), shape[:2])
+        return tf.reshape(stripped(tf.strings.regex_replace(texts, LINE_SPACES.pattern, " ")), shape[:2])
 
 
 class TokenIds:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.beam_search import NEVER
+from t2tlite.decoding.beam_search import is_filled
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import (
@@ -98,7 +98,7 @@ class Exported:
         found = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
         texts, scores = found[self._target.noun].numpy(), found["scores"].numpy()
         return [
-            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if score > NEVER / 2]
+            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if is_filled(score)]
             for n_best in zip(texts, scores, strict=True)
         ]
 
@@ -119,7 +119,7 @@ class Exported:
     def _text(self, output: Any) -> str:
         if self._target.tokenizer is not None:
             return output.decode("utf-8")
-        return self._model.target_encoder.decode(output).replace("\n", " ")
+        return self._model.target_encoder.text(output)
 
 
 def _paragraphs(graph: DecodingGraph, options: DecodeHParams, outside: Sequence[str]) -> list[str]:

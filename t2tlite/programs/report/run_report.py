@@ -148,7 +148,7 @@ def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
             for name, value in record.decode_hparams.items()
             if name in SHOWN_OPTIONS or value != getattr(DecodeHParams, name, None)
         ]
-        signatures = signature_lines(record.signatures) or [record.signature]
+        signatures = signature_lines(record.signatures)
         settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
     return [
         table(["split", "step", "checkpoint", "sentences", *names], scores),

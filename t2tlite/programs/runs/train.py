@@ -8,7 +8,7 @@ import json
 import os
 import platform
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
@@ -16,9 +16,11 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
+from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.sentences import Origin
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
@@ -31,7 +33,6 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
-from t2tlite.training.progress import report
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
 from t2tlite.training.workers import check_workers_agree, gather, is_chief, wait_for_workers
 
@@ -47,6 +48,13 @@ class RunOptions:
     command: Sequence[str] = ()  # the command line, recorded in flags.txt
 
 
+class TrainedRun(NamedTuple):
+    """What training gives, in addition to the run directory."""
+
+    evaluation: Evaluation  # the last
+    decoder: TextDecoder  # of the model as it now is, that of the newest checkpoint
+
+
 def train_run(
     dataset: Dataset,
     hparams: HParams,
@@ -54,11 +62,12 @@ def train_run(
     config: LoopConfig,
     strategy: tf.distribute.Strategy,
     options: RunOptions = RunOptions(),
-) -> Evaluation:
-    """Trains a model on a dataset, in a new run directory or resuming an old run; returns the last evaluation.
+) -> TrainedRun:
+    """Trains a model on a dataset, in a new run directory or resuming an old run.
 
-    Raises ValueError if another process trains in the directory, or it holds a run of another problem, vocabulary,
-    model, seed or other pairs, and FileNotFoundError if there is no checkpoint to start from.
+    Raises ValueError if another process trains in the directory, it holds a run of another problem, vocabulary, model,
+    seed or other pairs, or the run to start from has another vocabulary; and FileNotFoundError if there is no
+    checkpoint to start from.
     """
     folder.check_path()
     with contextlib.ExitStack() as locked:
@@ -66,21 +75,34 @@ def train_run(
             locked.enter_context(only_process(folder.path, "train a run"))
             remove_unfinished(folder.path)
             remove_unfinished(folder.best_folder)
-        job, hooks = _prepare(dataset, hparams, folder, config, strategy, options)
-        evaluation = train(job, config, hooks)
+        hparams, trained_with = _checked(dataset, hparams, folder, config, strategy, options)
+        tf.keras.utils.set_random_seed(config.random_seed)
+        job = _job(dataset, hparams, folder, strategy, trained_with if not folder.checkpoints() else None)
+        scorer = TextDecoder(job.model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+        hooks = _hooks(job, scorer, dataset, options.eval_bleu)
+
+        def begin() -> None:
+            vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
+            folder.create(hparams, dataset.manifest, vocabularies)
+            if options.command:
+                folder.write_flags(options.command)
+            folder.write_environment(_environment(strategy))
+            folder.write_trained_with(trained_with)
+
+        evaluation = train(job, config, dataclasses.replace(hooks, begin=begin))
         wait_for_workers(strategy)
-        return evaluation
+        return TrainedRun(evaluation, scorer)
 
 
-def _prepare(
+def _checked(
     dataset: Dataset,
     hparams: HParams,
     folder: RunFolder,
     config: LoopConfig,
     strategy: tf.distribute.Strategy,
     options: RunOptions,
-) -> tuple[TrainingJob, Hooks]:
-    """Checks that the run can be trained with these settings, and builds what the loop needs."""
+) -> tuple[HParams, TrainedWith]:
+    """The hparams for these devices, and the record of seed and data. Raises ValueError as `train_run`."""
     resumes = bool(folder.checkpoints())
     hparams = hparams.for_replicas(strategy.num_replicas_in_sync)
     hparams = with_dtype_policy(hparams, strategy, folder.hparams() if resumes else None)
@@ -97,30 +119,32 @@ def _prepare(
         _check_hparams(folder, hparams)
         _check_data(folder, dataset)
         trained_with = _check_trained_with(folder, trained_with)
+    return hparams, trained_with
 
-    def begin() -> None:
-        vocabularies = [dataset.folder / entry.file for entry in dataset.manifest.vocabulary_entries()]
-        folder.create(hparams, dataset.manifest, vocabularies)
-        if options.command:
-            folder.write_flags(options.command)
-        folder.write_environment(_environment(strategy))
-        folder.write_trained_with(trained_with)
 
-    tf.keras.utils.set_random_seed(config.random_seed)
+def _job(
+    dataset: Dataset, hparams: HParams, folder: RunFolder, strategy: tf.distribute.Strategy, begun: TrainedWith | None
+) -> TrainingJob:
+    """Builds the model and opens the data; `begun` is the record of a new run, None for one that resumes."""
     sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
-    flops_per_token = training_flops(hparams, sizes[1], *lengths) / sum(lengths)
+    warm_start = begun.warm_start_from if begun else None
     if warm_start:
         check_size(warm_start, count_parameters(hparams, sizes))
     available = device_memory(strategy)  # before the model is built
     with strategy.scope():
         model = build_transformer(hparams, *sizes)
-    train_store, dev_store = dataset.store("train"), dataset.store("dev")
-    job = TrainingJob(
-        strategy, model, hparams, train_store, dev_store, folder, sizes, available, flops_per_token, warm_start
+    return TrainingJob(
+        strategy=strategy,
+        model=model,
+        hparams=hparams,
+        train_store=dataset.store("train"),
+        dev_store=dataset.store("dev"),
+        run=folder,
+        vocabulary_sizes=sizes,
+        available_memory=available,
+        flops_per_token=training_flops(hparams, sizes[1], *lengths) / sum(lengths),
+        warm_start=warm_start,
     )
-    scorer = TextDecoder(model, dataset.encoders, dataset.manifest, hparams.jit_compile)
-    sampler = TextDecoder(model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
-    return job, dataclasses.replace(_hooks(scorer, sampler, dataset, options.eval_bleu, strategy), begin=begin)
 
 
 def warm_start_hparams(path: str) -> HParams:
@@ -139,8 +163,10 @@ def warm_start_hparams(path: str) -> HParams:
 
 def _settings(folder: RunFolder, dataset: Dataset, hparams: HParams, config: LoopConfig) -> dict[str, Any]:
     """The settings that all workers must share, by name."""
+    records = {"evaluations": folder.evaluations_file, "best evaluation": folder.best_file}  # they decide when to stop
     return {
         "newest checkpoint": step_of(folder.checkpoints()[-1]) if folder.checkpoints() else 0,
+        **{name: file_sha256(path)[:12] if path.is_file() else "none" for name, path in records.items()},
         "t2tlite": t2tlite.__version__,
         "problem": dataset.name,
         "vocabulary": dataset.manifest.vocabulary_sha256[:12],
@@ -163,7 +189,7 @@ def _check_data(folder: RunFolder, dataset: Dataset) -> None:
 def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
     """The record of a run that resumes. Raises ValueError for another seed or other pairs; reports another batch."""
     old = folder.trained_with()
-    if old is None:  # of an older version: only its manifest identifies the data
+    if old is None:  # deleted: only the manifest identifies the data
         old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
     if new.random_seed != old.random_seed:
         raise ValueError(
@@ -176,7 +202,7 @@ def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
             f"vocabulary. Name those with --data_dir, or use another --output_dir with --warm_start_from={folder}."
         )
     if new.global_batch_tokens != old.global_batch_tokens:
-        report(
+        say(
             f"Changed global batch, from here on: {old.global_batch_tokens:,} -> {new.global_batch_tokens:,} tokens "
             f"({old.replicas} -> {new.replicas} replicas). --global_batch_tokens={old.global_batch_tokens} keeps it."
         )
@@ -205,40 +231,47 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
             f"{folder} holds a run of another model: {listed}. A run's {', '.join(fixed)} cannot change. Use another "
             "--output_dir, or the run's own hparams."
         )
-    report(f"Changed hparams, from here on: {listed}.")
+    say(f"Changed hparams, from here on: {listed}.")
 
 
 def _warm_start(path: str, dataset: Dataset) -> str:
-    """The checkpoint to start from; reports if its run has another vocabulary."""
-    run = run_of(path)
-    if run.has_manifest() and run.manifest().vocabulary_sha256 != dataset.manifest.vocabulary_sha256:
-        report(f"The run in {run} has another vocabulary than {dataset.name}: its embeddings will mislead.")
-    return checkpoint_at(path)
+    """The checkpoint to start from. Raises ValueError if its run has another vocabulary, also one of the same size."""
+    checkpoint, run = checkpoint_at(path), run_of(path)
+    if not run.has_manifest():
+        return checkpoint
+    old, new = run.manifest(), dataset.manifest
+    if old.vocabulary_sha256 != new.vocabulary_sha256:
+        files = ",".join(str(run.path / entry.file) for entry in old.vocabulary_entries())
+        raise ValueError(
+            "--warm_start_from needs a run of the same vocabulary: its embeddings are of other tokens otherwise. "
+            f"Received: {run}, whose vocabulary is not that of {dataset.name} in {dataset.folder}. Make the data with "
+            f"the run's vocabulary, t2t-datagen --vocab_file={files}, in another --data_dir."
+        )
+    return checkpoint
 
 
-def _hooks(
-    scorer: TextDecoder, sampler: TextDecoder, dataset: Dataset, with_score: bool, strategy: tf.distribute.Strategy
-) -> Hooks:
+def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: bool) -> Hooks:
     """The loop's hooks: `score` decodes and scores dev (with `with_score`), `samples` decodes some of it greedily."""
-    store = dataset.store("dev")
+    store, strategy = job.dev_store, job.strategy
     sources, references = store.source_text(), store.target_text()
     if with_score:
         scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
+    sampler = TextDecoder(job.model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
     chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
 
     def score() -> Score:
         """The chief decodes; all workers receive its score, so that all stop early or none does."""
-        own = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
-        return Score(*json.loads(gather(strategy, json.dumps(own))[0]))
+        result = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
+        return Score(*json.loads(gather(strategy, json.dumps(result))[0]))
 
     def samples() -> list[Sample]:
         greedy = sampler.options(beam_size=1)
-        found = sampler.decode([sources[i] for i in chosen], greedy)
+        decoded = sampler.decode([sources[i] for i in chosen], greedy)
         reference = sampler.task_under(greedy).reference
         return [
             (sources[i], outputs[0].text, reference(sources[i], references[i]))
-            for i, outputs in zip(chosen, found, strict=True)
+            for i, outputs in zip(chosen, decoded, strict=True)
         ]
 
     return Hooks(score if with_score else None, samples if chosen else None)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import tensorflow as tf
 
 from t2tlite.config import HParams
+from t2tlite.console import say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.input_pipeline import distribute
@@ -16,7 +17,6 @@ from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.table3.rows import Row
 from t2tlite.programs.table3.sweep import check_positions, cost_of, forget_models
 from t2tlite.programs.table3.table import markdown_table
-from t2tlite.training.progress import report
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 PROBE_STEPS = 3  # timed, after as many untimed steps
@@ -51,13 +51,13 @@ def timed_rows(
     for number, row in enumerate(rows):
         passed = time.monotonic() - started
         left = f", {passed * sum(flops[number:]) / sum(flops[:number]):,.0f} s to go" if number else ""
-        report(f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of {row.name}{left}.")
+        say(f"Row {number + 1} of {len(rows)}: timing {2 * PROBE_STEPS} steps of {row.name}{left}.")
         hparams = row.apply(base)
         try:
             seconds = seconds_per_step(hparams, dataset, strategy)
-            own = seconds * hparams.train_steps / 3600
-            hours += own
-            cells = (row.name, f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{own:.2f}")
+            hours_of_row = seconds * hparams.train_steps / 3600
+            hours += hours_of_row
+            cells = (row.name, f"{seconds:.3g}", f"{hparams.train_steps:,}", f"{hours_of_row:.2f}")
         except tf.errors.ResourceExhaustedError:  # not enough memory
             cells = (row.name, "too large", f"{hparams.train_steps:,}", "too large")
         forget_models()

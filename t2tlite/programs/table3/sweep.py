@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import gc
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import keras
@@ -18,11 +18,11 @@ import tensorflow as tf
 from tqdm import tqdm
 
 from t2tlite.config import HParams
+from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS
+from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS, TextDecoder
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
-from t2tlite.programs.runs.load import load
 from t2tlite.programs.runs.train import RunOptions, train_run
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
@@ -31,7 +31,6 @@ from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import reason_of
 from t2tlite.training.cost import Cost, estimate
 from t2tlite.training.loop_config import LoopConfig
-from t2tlite.training.progress import report
 
 BEAM_SIZE = 4
 
@@ -59,23 +58,23 @@ class Sweep:
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
         finished = len(seeds) * len(rows) - len(todo)
-        report(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
+        say(f"{len(todo)} runs to do" + (f", {finished} are finished." if finished else "."))
         if not has_matplotlib():
-            report("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
+            say("table3.png needs matplotlib: pip install 't2tlite[plots]'. The table is written without it.")
         path = self.table().write(self.folder)
         failed = []
         for number, (row, seed) in enumerate(todo, start=1):
-            report(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
+            say(f"\nRow {number} of {len(todo)}: {row.name}, seed {seed}{self._time_left(todo[number - 1 :])}.")
             try:
                 result = self._run_row(row, seed)
             except (FloatingPointError, MemoryError, tf.errors.ResourceExhaustedError) as error:
                 reason = reason_of(error)
-                report(f"Row {row.name}, seed {seed} failed: {reason}")
+                say(f"Row {row.name}, seed {seed} failed: {reason}")
                 failed.append(f"{row.name}, seed {seed} ({reason})")
             else:
                 path = self.table().write(self.folder)
                 scores = f"perplexity {result.perplexity:.3f}, {result.metric} {result.bleu:.2f}"
-                report(f"Row {row.name}: {scores}. Table: {path}")
+                say(f"Row {row.name}: {scores}. Table: {path}")
             finally:
                 forget_models()
         if failed:
@@ -90,10 +89,9 @@ class Sweep:
         hparams, run = row.apply(self.base), self._run_folder(row, seed)
         config = dataclasses.replace(self.config, train_steps=hparams.train_steps, random_seed=seed)
         options = RunOptions(command=self.command)
-        evaluation = train_run(self.dataset, hparams, run, config, self.strategy, options)
-        forget_models()
+        evaluation, decoder = train_run(self.dataset, hparams, run, config, self.strategy, options)
         cost = (run.costs() or [NO_COST])[-1]
-        score, parameters = _score_dev(run, self.dataset)
+        score = _score_dev(run, decoder, self.dataset)
         result = Result(
             row=row.name,
             problem=self.dataset.name,
@@ -107,7 +105,7 @@ class Sweep:
             accuracy=evaluation.accuracy,
             bleu=score.value,
             bleu_signature=score.signature,
-            parameters=parameters,
+            parameters=cost_of(hparams, self.dataset).parameters,
             seconds=cost.seconds,
             training_flops=cost.flops,
             metric=score.name,
@@ -123,8 +121,9 @@ class Sweep:
         """Whether a row has its result; raises ValueError for a result or checkpoint of other hparams, data or seed."""
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
-        found = result.hparams if result else run.hparams() if run.checkpoints() else hparams
-        if changes := hparams.diff(found):
+        recorded = result.hparams if result else run.hparams() if run.checkpoints() else hparams
+        changes = hparams.diff(recorded)
+        if changes:
             listed = ", ".join(f"{name} {old} -> {new}" for name, (new, old) in changes.items())
             raise ValueError(
                 f"{run} holds a row of other hparams: {listed}. Use another --output_dir, or delete {run} to train it "
@@ -146,23 +145,24 @@ class Sweep:
             except ValueError:  # it does not fit the base
                 continue
             runs = [self.folder / row.name, *self.folder.glob(f"{row.name}.seed*")]
-            found = [result for run in runs if (result := read_result(RunFolder(run)))]
-            same = [result for result in found if (result.data, result.hparams) == wanted]
+            results = filter(None, (read_result(RunFolder(run)) for run in runs))
+            same = [result for result in results if (result.data, result.hparams) == wanted]
             table[row] = sorted(same, key=lambda result: result.seed)
         return Table(self.dataset.name, self.base, table, shlex.join(self.command))
 
     def _time_left(self, todo: Sequence[tuple[Row, int]]) -> str:
         """`, about 3:20 h of training to go`, from the operations and times of finished rows."""
-
-        def flops(all_hparams: Iterable[HParams]) -> float:  # of complete training, on one replica
-            return sum(cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps for hparams in all_hparams)
-
         done = self.table().results()
-        if not (seconds := sum(result.seconds for result in done)):
+        seconds = sum(result.seconds for result in done)
+        if not seconds:
             return ""
-        speed = flops(result.hparams for result in done) / seconds
-        minutes = round(flops(row.apply(self.base) for row, _ in todo) / speed / 60)
+        speed = sum(self._flops(result.hparams) for result in done) / seconds
+        minutes = round(sum(self._flops(row.apply(self.base)) for row, _ in todo) / speed / 60)
         return f", about {minutes // 60}:{minutes % 60:02d} h of training to go"
+
+    def _flops(self, hparams: HParams) -> float:
+        """Operations of complete training with these hparams, on one replica."""
+        return cost_of(hparams, self.dataset).flops_per_step * hparams.train_steps
 
 
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
@@ -189,14 +189,11 @@ def forget_models() -> None:
     gc.collect()
 
 
-def _score_dev(run: RunFolder, dataset: Dataset) -> tuple[Score, int]:
-    """BLEU (a parser's F1) of dev with the newest checkpoint and a beam of 4, and the number of parameters."""
-    translator = load(run.path)
-    store, options = dataset.store("dev"), translator.options(beam_size=BEAM_SIZE)
+def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
+    """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam of 4."""
+    store, options = dataset.store("dev"), decoder.options(beam_size=BEAM_SIZE)
     sources = store.source_text()
     with tqdm(total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False) as bar:
-        decoded = translator.decode_and_score(sources, store.target_text(), options, bar.update)
-    write_lines(
-        run.decoded_text(run.decode_name("dev", translator.checkpoint)), [output.text for output in decoded.best]
-    )
-    return decoded.score, translator.model.count_params()
+        decoded = decoder.decode_and_score(sources, store.target_text(), options, bar.update)
+    write_lines(run.decoded_text(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
+    return decoded.score

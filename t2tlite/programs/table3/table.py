@@ -126,8 +126,8 @@ class Table:
         base, group = settings(self.base), ""
         lines = []
         for row, results in self.rows.items():
-            own = settings(row.apply(self.base)).items()
-            shown = [value if row.name == "base" or value != base[name] else "" for name, value in own]
+            of_row = settings(row.apply(self.base)).items()
+            shown = [value if row.name == "base" or value != base[name] else "" for name, value in of_row]
             size = f"{results[0].parameters / 1e6:.3g}" if results else ""
             ours = (size, _formatted(results, "perplexity"), _formatted(results, "bleu"))
             papers = (str(row.parameters or ""), f"{row.perplexity:.2f}", f"{row.bleu:.1f}")

@@ -19,21 +19,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from t2tlite.config import MODEL_FIELDS, T2T_SCHEDULE, HParams
+from t2tlite.checked_fields import KINDS, facts_of
+from t2tlite.config import T2T_SCHEDULE, HParams
 
-FIELDS = {field.name: field for field in dataclasses.fields(HParams)}
-
-NOT_IN_FILES = (  # fields of HParams
-    "accumulate_steps",
-    "dtype_policy",
-    "global_batch_tokens",
-    "jit_compile",
-    "self_attention_radius",
-)
+Value = Any  # of an hparam: true or false, a number or text, which is checked when it is read
+FIELDS = dataclasses.fields(HParams)
+FACTS = {field.name: facts_of(field) for field in FIELDS}
+DEFAULTS = {field.name: field.default for field in FIELDS}
 
 # MODEL and TRAINING have transformer_base's values, for files of older versions with fewer hparams. Most of them are
 # the paper's, which are the defaults of HParams.
-MODEL: dict[str, Any] = {name: FIELDS[name].default for name in MODEL_FIELDS if name not in NOT_IN_FILES} | {
+MODEL: dict[str, Value] = {name: DEFAULTS[name] for name, facts in FACTS.items() if facts.t2t and facts.model} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
     "use_target_space_embedding": True,
@@ -42,7 +38,7 @@ REQUIRED = ("hidden_size", "filter_size", "num_heads", "num_hidden_layers")  # w
 POSITIONS = {"timing": "timing_halves", "none": "none"}  # tensor2tensor's name -> ours
 
 # The values that t2tlite's model implements; the first is the value of a file without the hparam.
-REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
+REQUIRED_VALUES: dict[str, tuple[object, ...]] = {
     "self_attention_type": ("dot_product",),
     "ffn_layer": ("dense_relu_dense", "conv_hidden_relu"),  # two names of the same layer
     "norm_type": ("layer",),
@@ -61,8 +57,8 @@ REQUIRED_VALUES: dict[str, tuple[Any, ...]] = {
     "symbol_modality_skip_top": (False,),
 }
 
-TRAINING: dict[str, Any] = {
-    **{name: field.default for name, field in FIELDS.items() if name not in (*MODEL_FIELDS, *NOT_IN_FILES)},
+TRAINING: dict[str, Value] = {
+    **{name: DEFAULTS[name] for name, facts in FACTS.items() if facts.t2t and not facts.model},
     **dict.fromkeys(["attention_dropout", "relu_dropout"], 0.1),
     "use_fixed_batch_size": False,
     "optimizer": "adam",
@@ -81,7 +77,7 @@ _BROADCAST_DIMS = [f"{where}_dropout_broadcast_dims" for where in ("layer_prepos
 _TRUNCATION = "t2tlite truncates no sequences; it leaves pairs longer than max_length out of training."
 _PRECISION = "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
 # hparam -> (the value that is equivalent to t2tlite's training, the remark on any other value)
-NOTED: dict[str, tuple[Any, str]] = {
+NOTED: dict[str, tuple[object, str]] = {
     "weight_decay": (0.0, "t2tlite has no weight decay."),
     "clip_grad_norm": (0.0, "t2tlite does not clip gradients."),
     "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
@@ -97,11 +93,9 @@ NOTED: dict[str, tuple[Any, str]] = {
     "gpu_automatic_mixed_precision": (False, _PRECISION),
 }
 
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
-
-def read_hparams(path: Path) -> dict[str, Any]:
-    """The content of an hparams.json of tensor2tensor. Raises FileNotFoundError, or ValueError for another content."""
+def read_hparams(path: Path) -> dict[str, Value]:
+    """The content of an hparams.json of tensor2tensor; FileNotFoundError or ValueError if it is not one."""
     if not path.is_file():
         raise FileNotFoundError(
             f"The hparams.json that tensor2tensor's trainer writes into --output_dir is required. Received: {path}, "
@@ -116,7 +110,7 @@ def read_hparams(path: Path) -> dict[str, Any]:
     return values
 
 
-def convert_hparams(theirs: Mapping[str, Any]) -> tuple[HParams, list[str]]:
+def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
 
     Also returns a line for the user on each difference in training. A missing hparam has transformer_base's value;
@@ -148,8 +142,8 @@ def convert_hparams(theirs: Mapping[str, Any]) -> tuple[HParams, list[str]]:
     return hparams, notes
 
 
-def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
-    """The values of the hparams in `defaults`; a value of another type than its default is added to `reasons`."""
+def _read(theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
+    """The values of the hparams in `defaults`; those of another type than the default are added to `reasons`."""
     values = dict(defaults)
     for name, default in defaults.items():
         kind, value = type(default), theirs.get(name, default)
@@ -159,20 +153,20 @@ def _read(theirs: Mapping[str, Any], defaults: Mapping[str, Any], reasons: list[
         if type(value) is kind:
             values[name] = value
         else:
-            reasons.append(f"{name}={value!r}: must be {_KINDS[kind]}.")
+            reasons.append(f"{name}={value!r}: must be {KINDS[kind]}.")
     return values
 
 
-def _range_missed(name: str, value: Any) -> str:
+def _range_missed(name: str, value: float | str) -> str:
     """The range of a field of HParams in words if `value` is outside it; otherwise ""."""
-    low, high = (FIELDS[name].metadata.get(end) for end in ("low", "high"))
-    if low is None or (low <= value < math.inf and (high is None or value <= high)):
+    facts = FACTS[name]
+    if facts.low is None or isinstance(value, str) or (math.isfinite(value) and facts.in_range(value)):
         return ""
-    return f"at least {low}" + ("" if high is None else f" and at most {high}")
+    return facts.range
 
 
-def _model(theirs: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
-    """The fields of HParams of the model; the reasons why t2tlite does not support it are added to `reasons`."""
+def _model(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
+    """The fields of HParams of the model; why t2tlite does not support it is added to `reasons`."""
     values = _read(theirs, MODEL, reasons)
     both_counts = values["num_encoder_layers"] and values["num_decoder_layers"]
     for name in REQUIRED:
@@ -198,9 +192,10 @@ def _model(theirs: Mapping[str, Any], reasons: list[str]) -> dict[str, Any]:
     return values
 
 
-def _training(theirs: dict[str, Any], model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
-    """The fields of HParams of the training, from the values of TRAINING; differences are added to `notes`."""
-    values = {name: value for name, value in theirs.items() if name in FIELDS} | _learning_rate(theirs, model, notes)
+def _training(theirs: dict[str, Value], model: Mapping[str, Value], notes: list[str]) -> dict[str, Value]:
+    """The fields of HParams of the training, from those of TRAINING; differences are added to `notes`."""
+    values = {name: value for name, value in theirs.items() if name in FACTS}
+    values |= _learning_rate(theirs, model, notes)
     steps = theirs["optimizer_multistep_accumulate_steps"]
     if steps > 1 and _plain(theirs["optimizer"]) == "multistepadam":
         values["accumulate_steps"] = steps
@@ -211,12 +206,12 @@ def _training(theirs: dict[str, Any], model: Mapping[str, Any], notes: list[str]
             "tensor2tensor's learning rate down; in t2tlite it has no effect."
         )
     if theirs["use_fixed_batch_size"]:
-        values["batch_size"] = FIELDS["batch_size"].default
+        values["batch_size"] = DEFAULTS["batch_size"]
         notes.append(f"use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size={values['batch_size']}.")
     values["max_length"] = values["max_length"] or values["batch_size"]  # the meaning of 0 in tensor2tensor
     for name, value in values.items():
         if required := _range_missed(name, value):
-            values[name] = FIELDS[name].default
+            values[name] = DEFAULTS[name]
             notes.append(f"{name}={value}: t2tlite requires {required}; {name}={values[name]}.")
     if values["max_length"] > values["batch_size"]:
         notes.append(f"max_length={values['max_length']}: t2tlite requires at most batch_size={values['batch_size']}.")
@@ -231,7 +226,7 @@ def _plain(optimizer: str) -> str:
     return optimizer.replace("_", "").lower()
 
 
-def _learning_rate(theirs: Mapping[str, Any], model: Mapping[str, Any], notes: list[str]) -> dict[str, Any]:
+def _learning_rate(theirs: Mapping[str, Value], model: Mapping[str, Value], notes: list[str]) -> dict[str, Value]:
     """The schedule with tensor2tensor's learning rate at every step, or t2tlite's default and a note."""
     schedule, scheme = theirs["learning_rate_schedule"], theirs["learning_rate_decay_scheme"]
     constant, warmup = theirs["learning_rate_constant"], theirs["learning_rate_warmup_steps"]
@@ -249,4 +244,4 @@ def _learning_rate(theirs: Mapping[str, Any], model: Mapping[str, Any], notes: l
         notes.append(f"learning_rate_schedule={name}: t2tlite trains at its default learning rate instead.")
     else:
         return dict(zip(fields, same_rate[name], strict=True))
-    return {field: FIELDS[field].default for field in fields}
+    return {field: DEFAULTS[field] for field in fields}

@@ -1,4 +1,4 @@
-"""Imports tensor2tensor checkpoints into a run directory. Everything is read and checked before anything is written."""
+"""Imports tensor2tensor checkpoints into a run folder, which changes when all are read and checked."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from t2tlite.files.checkpoint_paths import (
     list_checkpoints,
     readable_path,
     remove_unfinished,
+    saving_folder,
     step_of,
 )
 from t2tlite.files.lock import only_process
@@ -32,6 +33,8 @@ from t2tlite.programs.tensor2tensor.variables import (
     trained_target_space,
 )
 from t2tlite.run_folder import RunFolder
+from t2tlite.tasks.parsing import ParsingTask
+from t2tlite.tasks.task import TranslationTask
 from t2tlite.training.checkpoints import reason_of, restore_weights, save_weights
 from t2tlite.training.cost import count_parameters
 from t2tlite.trees.linearise import T2T
@@ -39,8 +42,10 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 
 # The defaults of tensor2tensor's decoder: at most 100 tokens more than the longest source of a batch.
 DECODE_DEFAULTS = {"beam_size": 4, "alpha": 0.6, "extra_length": 100, "t2t_rules": True}
-NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which the manifests of two imports of one model may differ
-VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run directory
+# Problem -> task and options, unless it is translation. tensor2tensor's only problem whose targets are trees:
+TASKS = {"wsj_parsing": (ParsingTask.name, {"linearisation": T2T.name})}
+NOT_COMPARED = ("imported_from", "t2tlite")  # fields in which manifests of one model may differ
+VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.target.subwords"]}  # in a run
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +65,7 @@ class Imported:
 
     checkpoints: list[str]  # in the run directory
     parameters: int
-    target_space: int | None  # the imported row of the target space embedding, or None if there is no such embedding
+    target_space: int | None  # the imported row of the target space embedding, if there is one
     notes: list[str]  # for the user, one line each
 
 
@@ -70,7 +75,7 @@ def import_run(
     command: Sequence[str] = (),
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
 ) -> Imported:
-    """Imports checkpoints of tensor2tensor's model `transformer` into a run directory, which may have earlier imports.
+    """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
     `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
     a tqdm bar.
@@ -93,7 +98,8 @@ def import_run(
             f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
             "--t2t_hparams: t2t-trainer wrote it into its --output_dir."
         )
-    flags = _trainer_flags(trained_in, hparams_file.parent) | ({"problem": given.problem} if given.problem else {})
+    flags = _trainer_flags(trained_in, hparams_file.parent)
+    problem = given.problem or flags.get("problem", "imported")
     if flags.get("model", "transformer") != "transformer":
         raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
     variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
@@ -106,29 +112,31 @@ def import_run(
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
         notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
     target_space = _target_space(hparams, variables, given.target_space, notes)
-    manifest = _manifest(flags.get("problem", "imported"), entries, trained_in, target_space)
+    manifest = _manifest(problem, entries, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
 
     stored = sum(variables[name].size for name in model_variables(variables))
-    if (described := count_parameters(hparams, sizes)) > 4 * stored:  # it may not fit in memory
+    described = count_parameters(hparams, sizes)
+    if described > 4 * stored:  # it may not fit in memory
         raise ValueError(
             f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
             f"of {described:,}. Give the hparams.json that it was trained with."
         )
     model = build_transformer(hparams, *sizes)
-    for path in paths:
-        load_variables(model, _read(path), target_space or 0)
-        _check_checkpoint(folder, model, step_of(path))
     saved = []
     with only_process(folder.path, "import into a run"):
         remove_unfinished(folder.path)
-        folder.create(hparams, manifest, given.vocabularies)
-        if command:
-            folder.write_flags(command)
-        for path in progress(paths):
-            load_variables(model, _read(path), target_space or 0)
-            saved.append(save_weights(model, folder.path, step_of(path)))
-    return Imported(saved, model.count_params(), target_space, notes)
+        with saving_folder(folder.path) as saving:  # the run changes when all are read and checked
+            for path in progress(paths[::-1]):  # the newest first, which has been read
+                if path != paths[-1]:
+                    variables = _read(path)
+                load_variables(model, variables, target_space or 0)
+                _check_checkpoint(folder, model, step_of(path))
+                saved.append(save_weights(model, folder.path, step_of(path), saving))
+            folder.create(hparams, manifest, given.vocabularies)
+            if command:
+                folder.write_flags(command)
+    return Imported(saved[::-1], model.count_params(), target_space, notes)
 
 
 def _checkpoints(given: Path) -> list[str]:
@@ -153,7 +161,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
         with readable_path(path) as readable:
             reader = tf.train.load_checkpoint(readable)
             names = reader.get_variable_to_shape_map()
-            wanted = [*model_variables(names), *(name for name in names if name.endswith(TARGET_SPACES_MOMENTS))]
+            wanted = model_variables(names) + [name for name in names if name.endswith(TARGET_SPACES_MOMENTS)]
             if not any(name.startswith(f"{SCOPE}body/") for name in wanted):
                 scopes = sorted({name.split("/")[0] for name in wanted})
                 raise ValueError(
@@ -169,11 +177,11 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 
 def _trainer_flags(*folders: Path) -> dict[str, str]:
-    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it; empty if there are none."""
+    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it, if it did."""
     path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
-    found = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
-    return {match[1]: match[2] for match in found if match}
+    matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
+    return {match[1]: match[2] for match in matches if match}
 
 
 def _beside(name: str, *folders: Path) -> Path | None:
@@ -195,7 +203,7 @@ def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings:
 def _target_space(
     hparams: HParams, variables: dict[str, np.ndarray], wanted: int | None, notes: list[str]
 ) -> int | None:
-    """The row of the target space embedding, or None if the model has no such embedding; may add to `notes`."""
+    """The row of the target space embedding, or None if the model has none; may add to `notes`."""
     if not hparams.use_target_space_embedding:
         if wanted is not None:
             raise ValueError(
@@ -217,13 +225,13 @@ def _target_space(
 def _manifest(
     problem: str, entries: Sequence[VocabularyEntry], trained_in: Path, target_space: int | None
 ) -> RunManifest:
-    parsing = problem == "wsj_parsing"  # tensor2tensor's only problem whose targets are trees
+    task, options = TASKS.get(problem, (TranslationTask.name, {}))
     return RunManifest(
         format=FORMAT,
         problem=problem,
-        task="parsing" if parsing else "translation",
+        task=task,
         t2tlite=t2tlite.__version__,
-        options={"linearisation": T2T.name} if parsing else {},
+        options=options,
         decode_defaults=DECODE_DEFAULTS,
         vocabulary=entries[0],
         target_vocabulary=entries[1] if len(entries) == 2 else None,
@@ -236,7 +244,7 @@ def _manifest(
 
 
 def _check_folder(folder: RunFolder, hparams: HParams, manifest: RunManifest) -> None:
-    """Raises ValueError unless the folder has no run, or the same imported model, to which checkpoints are added."""
+    """Raises ValueError unless the folder has no run, or the same imported model, to be added to."""
     folder.check_path()
     if not folder.has_manifest():
         if not folder.exists() and not folder.checkpoints():

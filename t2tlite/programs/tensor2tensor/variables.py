@@ -11,25 +11,29 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
+import keras
 import numpy as np
 
 from t2tlite.config import HParams
+from t2tlite.layers.embedding import Embedding
+from t2tlite.layers.sublayer import Residual
+from t2tlite.models.transformer import Transformer
+from t2tlite.models.transformer_layers import DecoderLayer, EncoderLayer
 
 SCOPE = "transformer/"
 TARGET_SPACES = f"{SCOPE}body/target_space_embedding/kernel"  # [32, D], a row for each kind of target text
 TARGET_SPACES_MOMENTS = f"{TARGET_SPACES}/Adam_1"  # the end of the name of their second moments in Adam
 
-# Optimizer state and statistics of training, which are not part of the model. The last line is of mixed precision.
+# Optimizer state and statistics of training, not of the model. The last line is of mixed precision.
 BOOKKEEPING = re.compile(
     r"training/|losses_avg/|train_stats/|OptimizeLoss/|(.*/)?(global_step|beta[12]_power"
     r"|loss_scale|current_loss_scale|good_steps|bad_steps)$"
 )
-Place = tuple[Any, list[str]]  # our variable, and the names of tensor2tensor's variable or its shards
+Place = tuple[keras.Variable, list[str]]  # our variable, and tensor2tensor's: its name, or its shards'
 
 
-def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
+def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
     """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
     `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding with which the
@@ -58,12 +62,12 @@ def load_variables(model: Any, variables: Mapping[str, np.ndarray], target_space
 
 
 def model_variables(names: Collection[str]) -> list[str]:
-    """The names of the model's own variables, sorted; the optimizer state is below them, as in .../kernel/Adam_1."""
+    """The names of the model's variables, sorted; optimizer state is below them, as in .../kernel/Adam_1."""
     return sorted(name for name in names if not BOOKKEEPING.match(name) and name.rpartition("/")[0] not in names)
 
 
 def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
-    """The row of the target space embedding that was trained, from the optimizer state; None if it cannot be known.
+    """The row of the target space embedding that was trained, by the optimizer state; None if unknown.
 
     tensor2tensor's Adam does not change rows without a gradient, and a problem uses a single row.
     """
@@ -76,8 +80,8 @@ def trained_target_space(variables: Mapping[str, np.ndarray]) -> int | None:
 
 def embedding_sizes(names: Collection[str]) -> list[int]:
     """The vocabulary sizes of a checkpoint's embeddings, ascending."""
-    found = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
-    return sorted({int(match[1]) for match in found if match})
+    matches = (re.match(rf"{SCOPE}symbol_modality_(\d+)_\d+/", name) for name in names)
+    return sorted({int(match[1]) for match in matches if match})
 
 
 def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[str, np.ndarray]) -> list[str]:
@@ -92,7 +96,7 @@ def _other_shape(wanted: tuple[int, ...], names: list[str], variables: Mapping[s
     return [f"{which} must have the shape {list(wanted)}. Received: {', '.join(str(list(s)) for s in shapes)}."]
 
 
-def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
+def _places(model: Transformer, names: Collection[str]) -> Iterator[Place]:
     """Yields each of our variables once, with the names of the corresponding tensor2tensor variables."""
     embeddings = [model.source_embedding, model.target_embedding, model.softmax_embedding]
     for i, kind in enumerate(("input_emb", "target_emb", "softmax")):
@@ -107,7 +111,7 @@ def _places(model: Any, names: Collection[str]) -> Iterator[Place]:
             yield from _norm(getattr(model, f"{stack}_norm"), f"{SCOPE}body/{stack}/layer_prepostprocess")
 
 
-def _layer(layer: Any, prefix: str) -> Iterator[Place]:
+def _layer(layer: EncoderLayer | DecoderLayer, prefix: str) -> Iterator[Place]:
     for ours, theirs in (("self_attention", "self_attention"), ("cross_attention", "encdec_attention")):
         if not hasattr(layer, ours):  # an encoder layer has no cross-attention
             continue
@@ -121,16 +125,17 @@ def _layer(layer: Any, prefix: str) -> Iterator[Place]:
     yield from _residual(layer.feed_forward_residual, f"{prefix}/ffn")
 
 
-def _residual(residual: Any, prefix: str) -> Iterator[Place]:
-    return _norm(residual.norm, f"{prefix}/{'layer_prepostprocess' if residual.pre_norm else 'layer_postprocess'}")
+def _residual(residual: Residual, prefix: str) -> Iterator[Place]:
+    kind = "layer_prepostprocess" if residual.pre_norm else "layer_postprocess"
+    return _norm(residual.norm, f"{prefix}/{kind}")
 
 
-def _norm(norm: Any, prefix: str) -> Iterator[Place]:
+def _norm(norm: keras.layers.LayerNormalization, prefix: str) -> Iterator[Place]:
     yield norm.gamma, [f"{prefix}/layer_norm/layer_norm_scale"]
     yield norm.beta, [f"{prefix}/layer_norm/layer_norm_bias"]
 
 
-def _shards(embedding: Any, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
+def _shards(embedding: Embedding, kind: str, hparams: HParams, names: Collection[str]) -> list[str]:
     """The names of an embedding's shards; if there are none, the name of the first.
 
     A model that shares embeddings has `shared`, one per vocabulary; otherwise it has `input_emb`, `target_emb` and
@@ -138,8 +143,8 @@ def _shards(embedding: Any, kind: str, hparams: HParams, names: Collection[str])
     between target and softmax even if the source has another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
-    own, shared = f"{modality}/{kind}/weights_0" in names, f"{modality}/shared/weights_0" in names
-    if hparams.shared_embedding_and_softmax_weights or (shared and not own):
+    has_kind, has_shared = (f"{modality}/{name}/weights_0" in names for name in (kind, "shared"))
+    if hparams.shared_embedding_and_softmax_weights or (has_shared and not has_kind):
         kind = "shared"
     count = sum(re.fullmatch(rf"{modality}/{kind}/weights_\d+", name) is not None for name in names)
     return [f"{modality}/{kind}/weights_{i}" for i in range(max(count, 1))]

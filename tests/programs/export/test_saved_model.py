@@ -20,10 +20,11 @@ from t2tlite.config import HParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.models.transformer import build_transformer
 from t2tlite.programs.export import formats, saved_model
-from t2tlite.programs.export.graph_text import WHITE_SPACE, stripped, tree_words
+from t2tlite.programs.export.graph_text import WHITE_SPACE, SentencePieceText, stripped, tree_words
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.parsing import ParsingTask
 from t2tlite.tasks.task import TranslationTask
+from t2tlite.tokens import EOS
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -290,6 +291,16 @@ def test_white_space_is_pythons():
     assert [c for c, found in zip(characters, blank, strict=True) if found] == [c for c in characters if c.isspace()]
     texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
     assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [text.strip() for text in texts]
+
+
+def test_text_in_a_graph_is_the_encoders(model):
+    """White space at either end, doubled spaces and line feeds, which a model may emit."""
+    encoder = model.target_encoder
+    space, word = encoder.encode(" ")[-1], encoder.encode("a")[0]
+    rows = [[space, word, EOS, 0, 0], [word, space, word, space, EOS], [3 + 10, word, 3 + 10, word, 3 + 9]]
+    texts = SentencePieceText(encoder).decode(tf.constant([rows])).numpy()[0]
+    assert [text.decode() for text in texts] == [encoder.text(row) for row in rows]
+    assert texts[0] == texts[0].strip() != encoder.decode(rows[0]).encode()
 
 
 def test_words_for_a_parser_are_the_tasks():

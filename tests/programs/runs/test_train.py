@@ -49,18 +49,19 @@ def test_samples_in_tensorboard_leave_training_as_it_is(tiny_run, tmp_path, monk
     assert "samples" not in accumulator.Tags()["tensors"]
 
 
-def test_a_dev_source_too_long_to_decode_is_not_among_the_samples_and_refused_where_dev_is_decoded(tiny_run, load):
+def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
     """It is known before training; 4,096 tokens were once the end of a training at its first evaluation."""
     model = load(tiny_run.run, None)
     sources = ["red cat sees dog", "cat " * 5000, "fish likes mouse"]
     lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
     assert lengths[1] > 4096
     store = SimpleNamespace(source_lengths=lengths, source_text=lambda: sources, target_text=lambda: ["a", "b", "c"])
-    dataset, strategy = SimpleNamespace(store=lambda split: store), tf.distribute.get_strategy()
-    found = run_training._hooks(model, model, dataset, False, strategy).samples()
-    assert [(source, reference) for source, _, reference in found] == [(sources[0], "a"), (sources[2], "c")]
+    job = SimpleNamespace(model=model.model, dev_store=store, strategy=tf.distribute.get_strategy())
+    dataset = SimpleNamespace(encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest)
+    samples = run_training._hooks(job, model, dataset, False).samples()
+    assert [(source, reference) for source, _, reference in samples] == [(sources[0], "a"), (sources[2], "c")]
     with pytest.raises(ValueError, match=r"at most 2,048 tokens\. Received: the sources of dev, line 2 with 5,\d\d\d "):
-        run_training._hooks(model, model, dataset, True, strategy)
+        run_training._hooks(job, model, dataset, True)
 
 
 def test_environment_is_recorded(tiny_run):

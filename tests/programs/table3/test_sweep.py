@@ -17,6 +17,7 @@ from t2tlite.data.generate import generate
 from t2tlite.models.transformer import build_transformer
 from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarParsing
+from t2tlite.programs.runs.train import TrainedRun
 from t2tlite.programs.table3 import dry_run, sweep
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.programs.table3.sweep import Sweep
@@ -88,7 +89,7 @@ def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
     assert 0 < float(times[0].splitlines()[2].split(" | ")[1]) < 60  # seconds of a step
 
 
-def test_cost_is_of_the_mean_lengths_in_the_direction_asked_for(dataset):
+def test_cost_is_of_the_mean_lengths_in_its_direction(dataset):
     store = dataset.store("train")
     source, target = (float(lengths.mean()) for lengths in (store.source_lengths, store.target_lengths))
     d, size = 8, dataset.encoders[1].vocab_size
@@ -100,8 +101,9 @@ def test_cost_is_of_the_mean_lengths_in_the_direction_asked_for(dataset):
     assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(3 * pair * pairs)
 
 
-def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_path):
+def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_path, fake_dev_losses):
     dataset = open_dataset(folder, "tiny_task")
+    fake_dev_losses += [2.0]
     result = swept(dataset, tmp_path / "sweep")
     entries = json.loads((dataset.folder / "manifest.json").read_text(encoding="utf-8"))
     both = [entries[name]["sha256"] for name in ("vocabulary", "target_vocabulary")]
@@ -127,10 +129,10 @@ def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatc
     def train(dataset, hparams, *_):
         if hparams == BASE:
             run("ff1024")  # what another process does meanwhile
-        return Evaluation(2.0, 0.5, 10)
+        return TrainedRun(Evaluation(2.0, 0.5, 10), None)
 
     monkeypatch.setattr(sweep, "train_run", train)
-    monkeypatch.setattr(sweep, "_score_dev", lambda *_: (Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}), 9))
+    monkeypatch.setattr(sweep, "_score_dev", lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}))
     for row in ("base", "ff1024"):
         (tmp_path / row).mkdir()
     run("base")
@@ -138,7 +140,10 @@ def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatc
     assert "- 2 runs, " in shown
 
 
-def test_a_full_disk_ends_the_sweep_and_is_not_too_little_memory(folder, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("fake_dev_losses")
+def test_full_disk_ends_the_sweep(folder, tmp_path, monkeypatch):
+    """It is not taken for too little memory, with which the sweep would train the next row."""
+
     def full(*_, **__):
         raise tf.errors.ResourceExhaustedError(None, None, "model.ckpt-2_temp/part-0; No space left on device")
 
@@ -168,7 +173,7 @@ def test_parser_is_scored_by_its_task(tmp_path, monkeypatch):
     assert "F1 (dev)" in (tmp_path / "sweep" / "table3.md").read_text(encoding="utf-8")
 
 
-def test_a_dev_source_too_long_to_decode_is_refused_before_training():
+def test_dev_source_too_long_to_decode_is_refused():
     dev = SimpleNamespace(longest_source=2050, longest_target=9)
     dataset = SimpleNamespace(manifest=SimpleNamespace(split=lambda name: dev), folder="data/p")
     with pytest.raises(

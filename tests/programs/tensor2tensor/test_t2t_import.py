@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -56,13 +57,11 @@ DECODED = {
 @pytest.fixture(scope="module")
 def runs(shared, tmp_path_factory):
     """A function that gives the run imported from a checkpoint; each is imported once."""
-    tiny_run: dict[str, Path] = {}
 
+    @functools.cache
     def run(folder: str, vocabulary: str) -> Path:
-        if folder not in tiny_run:
-            flags = [f"--t2t_checkpoint={shared / 't2t' / folder}", f"--t2t_vocab={shared / 't2t' / vocabulary}"]
-            tiny_run[folder] = imported(tmp_path_factory.mktemp("imported") / "run", *flags)
-        return tiny_run[folder]
+        flags = [f"--t2t_checkpoint={shared / 't2t' / folder}", f"--t2t_vocab={shared / 't2t' / vocabulary}"]
+        return imported(tmp_path_factory.mktemp("imported") / "run", *flags)
 
     return run
 
@@ -88,28 +87,21 @@ def n_best(found: list[str]) -> list[list[tuple[str, float]]]:
     return [rows[number] for number in sorted(rows)]
 
 
-def test_the_same_beams_of_a_translator(shared, runs, tmp_path):
-    mt = shared / "t2t" / MT
-    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in lines(mt / "in200.en")[:50]), encoding="utf-8")
-    found = decoded(
-        runs(MT, f"{MT}/{MT_VOCABULARY}"),
-        tmp_path / "out.txt",
-        f"--decode_from_file={tmp_path / 'in.txt'}",
-        f"--decode_hparams={BEAM},return_beams=4",
-    )
-    for ours, line in zip(n_best(found), lines(mt / "last.beam4_scores50.txt"), strict=True):
+@pytest.mark.parametrize(
+    ("folder", "vocabulary", "inputs", "count", "options", "outputs"),
+    [
+        (MT, MT_VOCABULARY, "in200.en", 50, f"{BEAM},return_beams=4", "last.beam4_scores50.txt"),
+        (WSJ, WSJ_VOCABULARY, "in.txt", None, "beam_size=2,return_beams=2", "outb.txt"),
+    ],
+    ids=["translator", "parser"],
+)
+def test_the_same_beams(shared, runs, tmp_path, folder, vocabulary, inputs, count, options, outputs):
+    sentences = lines(shared / "t2t" / folder / inputs)[:count]
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
+    flags = [f"--decode_from_file={tmp_path / 'in.txt'}", f"--decode_hparams={options}"]
+    found = decoded(runs(folder, f"{folder}/{vocabulary}"), tmp_path / "out.txt", *flags)
+    for ours, line in zip(n_best(found), lines(shared / "t2t" / folder / outputs), strict=True):
         cells = line.split("\t")  # text, score, text, score, ...
-        assert [text for text, _ in ours] == cells[0::2]
-        np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
-
-
-def test_the_same_beams_of_a_parser(shared, runs, tmp_path):
-    wsj = shared / "t2t" / WSJ
-    run = runs(WSJ, f"{WSJ}/{WSJ_VOCABULARY}")
-    flags = [f"--decode_from_file={wsj / 'in.txt'}", "--decode_hparams=beam_size=2,return_beams=2"]
-    found = n_best(decoded(run, tmp_path / "out.txt", *flags))
-    for ours, line in zip(found, lines(wsj / "outb.txt"), strict=True):
-        cells = line.split("\t")
         assert [text for text, _ in ours] == cells[0::2]
         np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from imported_model import imported
 from numpy_transformer import SMALL, check_logits, draw, even_rows, shapes, shard_shapes, small_model
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
@@ -46,6 +47,16 @@ def test_all_checkpoints_of_a_folder(tmp_path, capsys):
     count = sum(value.size for value in models[10].values()) - 31 * 16  # one of the 32 rows of target spaces
     message = ", ".join(f"model.ckpt-{step}" for step in steps)
     assert f"Imported {message}: {count:,} parameters, target space 0. " in capsys.readouterr().out
+
+
+def test_checkpoints_are_read_once(tmp_path, monkeypatch):
+    paths = []
+    load_checkpoint = tf.train.load_checkpoint
+    monkeypatch.setattr(tf.train, "load_checkpoint", lambda path: paths.append(path) or load_checkpoint(path))
+    flags = write_model(tmp_path / "t2t", small_model()[1], SMALL, (41,))
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-6", small_model()[1])
+    imported(tmp_path / "run", *flags)
+    assert sorted(paths) == [f"{tmp_path}/t2t/model.ckpt-{step}" for step in (6, 7)]
 
 
 def test_checkpoints_are_added(tmp_path):
@@ -211,8 +222,7 @@ def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     vocabularies = ["vocab.subwords"] if len(sizes) == 1 else ["vocab.source.subwords", "vocab.target.subwords"]
     names = ",".join(str(run / name) for name in vocabularies)
     data = ["--problem=parallel_text", f"--data_dir={tmp_path / 'data'}"]
-    tiny_run = [*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]
-    assert t2t_datagen.main(tiny_run) == 0
+    assert t2t_datagen.main([*data, f"--vocab_file={names}", "--num_processes=1", *parallel_text(tmp_path)]) == 0
     trained = [f"--data_dir={tmp_path / 'data'}", "--train_steps=3", "--local_eval_frequency=1"]
     assert t2t_trainer.main([f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]) == 0
     assert f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err

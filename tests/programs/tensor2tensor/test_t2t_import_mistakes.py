@@ -189,36 +189,19 @@ def test_another_model(theirs, capsys):
 UNFIT = r"The checkpoint's variables must be those of the model that its hparams describe\. Received:.*\n  "
 REFUSED = r"tensor2tensor's hparams must be those of a model that t2tlite has\. Received:\n"
 HPARAMS = {
-    "hidden_size": ({"hidden_size": 32}, UNFIT + r"transformer/symbol_modality_41_32/shared/weights_0 is missing\."),
     "filter_size": (
         {"filter_size": 32},
         UNFIT + r"\S*/ffn/conv1/kernel must have the shape \[16, 32\]\. Received: \[16, 24\]",
     ),
-    "more layers": (
-        {"num_hidden_layers": 2},
-        UNFIT + r"transformer/body/encoder/layer_1/self_attention/\S+ is missing\.",
-    ),
     "post_norm": (POST_NORM, UNFIT + rf"{ATTENTION}/layer_postprocess/layer_norm/layer_norm_scale is missing\."),
-    "key_channels": (
-        {"attention_key_channels": 8},
-        UNFIT + rf"{ATTENTION}/multihead_attention/q/kernel must have the shape \[16, 8\]\. Received: \[16, 16\]\.",
-    ),
-    "no target space": ({"use_target_space_embedding": False}, UNFIT + rf"{SPACE} has no place in the model\."),
     "another attention": (
         {"self_attention_type": "dot_product_relative", "num_area_layers": 2},
         REFUSED + r"  self_attention_type='dot_product_relative': must be .*\n  num_area_layers=2: must be 0\.\n",
     ),
-    "heads": ({"num_heads": 3}, REFUSED + r"  The attention key channels must be a multiple of num_heads\."),
-    "text": ({"hidden_size": "16"}, REFUSED + r"  hidden_size='16': must be a whole number\.\n"),
 }
 
 
-MORE_MISFITS = ("hidden_size", "more layers", "key_channels", "no target space")  # told of as the others are
-
-
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in MORE_MISFITS)) for case in HPARAMS]
-)
+@pytest.mark.parametrize("case", HPARAMS)
 def test_hparams_of_another_model(theirs, capsys, case):
     changes, message = HPARAMS[case]
     (theirs / "hparams.json").write_text(json.dumps(SMALL | changes))
@@ -244,10 +227,6 @@ def test_tables_that_are_not_shared(theirs, capsys):
     [
         (None, r"The model's hparams\.json is required\. Received: none in \S*/theirs nor above it\. Name it with"),
         (b'{"hidden_size": 16,', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting property"),
-        (b"", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: Expecting value"),
-        (b"[" * 5000, r"\S*/theirs/hparams\.json must hold a JSON object\. Received: maximum recursion depth exceeded"),
-        (b"[16]", r"\S*/theirs/hparams\.json must hold a JSON object\. Received: a list\."),
-        (b'{"\xff": 16}', r"\S*/theirs/hparams\.json must hold a JSON object\. Received: 'utf-8' codec can't decode"),
         (b"{}", REFUSED + r"  hidden_size is missing: a whole number is required\.\n"),
     ],
 )

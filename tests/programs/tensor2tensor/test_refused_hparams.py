@@ -15,43 +15,21 @@ def converted(**changes):
     return convert_hparams(SMALLEST | changes)
 
 
-REFUSED = [
-    ("self_attention_type", "dot_product_relative", "'dot_product'"),
-    ("ffn_layer", "local_moe", "'dense_relu_dense' or 'conv_hidden_relu'"),
-    ("norm_type", "batch", "'layer'"),
-    ("multiply_embedding_mode", "none", "'sqrt_depth'"),
-    ("proximity_bias", True, "False"),
-    ("causal_decoder_self_attention", False, "True"),
-    ("unidirectional_encoder", True, "False"),
-    ("attention_variables_3d", True, "False"),
-    ("num_area_layers", 3, "0"),
-    ("hard_attention_k", 8, "0"),
-    ("prepend_mode", "prepend_inputs_full_attention", "'none'"),
-    ("vocab_divisor", 128, "1"),
-    ("pack_dataset", True, "False"),
-    ("weight_dtype", "bfloat16", "'float32'"),
-    ("bottom", {"inputs": "image"}, "{}"),
-    ("top", {"targets": "ctc"}, "{}"),
-    ("name", {"inputs": "image"}, "{}"),
-    ("loss", {"targets": "l2"}, "{}"),
-    ("weights_fn", {"targets": "all"}, "{}"),
-    ("input_modalities", "inputs:image:default", "'default'"),
-    ("target_modality", "symbol:ctc", "'default'"),
-    ("symbol_modality_skip_top", True, "False"),
-    ("pos", "emb", "'timing' or 'none'"),
-    ("pos", "timing_from_features", "'timing' or 'none'"),
-    ("pos", "timing_halves", "'timing' or 'none'"),  # ours
-]
-
-
-@pytest.mark.parametrize(("name", "value", "required"), REFUSED)
+@pytest.mark.parametrize(
+    ("name", "value", "required"),
+    [
+        *((name, "another", " or ".join(map(repr, values))) for name, values in REQUIRED_VALUES.items()),
+        ("ffn_layer", "local_moe", "'dense_relu_dense' or 'conv_hidden_relu'"),
+        ("proximity_bias", True, "False"),
+        ("loss", {"targets": "l2"}, "{}"),
+        ("pos", "emb", "'timing' or 'none'"),
+        ("pos", "timing_from_features", "'timing' or 'none'"),
+        ("pos", "timing_halves", "'timing' or 'none'"),  # ours
+    ],
+)
 def test_refused(name, value, required):
     with pytest.raises(ValueError, match=re.escape(f"\n  {name}={value!r}: must be {required}.\n")):
         converted(**{name: value})
-
-
-def test_every_required_value_is_tested():
-    assert {name for name, _, _ in REFUSED} == {*REQUIRED_VALUES, "pos"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +44,7 @@ def test_other_normalisations_are_refused(before, after):
         converted(layer_preprocess_sequence=before, layer_postprocess_sequence=after)
 
 
-def test_every_reason_is_told():
+def test_every_reason_is_reported():
     theirs = {
         "hidden_size": "512",
         "num_heads": 0,
