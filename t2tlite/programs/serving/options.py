@@ -10,7 +10,10 @@ from t2tlite.decoding.token_decoder import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_BEAM_SIZE = 16
-MAX_SEARCH_TOKENS = 4096  # source tokens of a sentence times beam size: bounds how long one search can take
+# A search cannot be interrupted. Its time grows with its steps, about as many as there are source tokens, and with what
+# each step computes.
+MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched
+MAX_SEARCH_TOKENS = 4096  # source tokens of a sentence times beam size
 
 
 @dataclasses.dataclass(frozen=True)

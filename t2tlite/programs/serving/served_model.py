@@ -10,7 +10,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.token_decoder import TENSORFLOW
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import TREE
-from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS
 
 if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.programs.runs.translator import Translator
@@ -69,11 +69,12 @@ class ServedModel:
     def search_token_counts(self, sentences: Sequence[str], beam_size: int) -> list[int]:
         """`token_counts` of sentences to search; RequestError 413 also if one is too long for the beam.
 
-        A search cannot be interrupted, and takes a time that grows with its tokens times its beam size. So this product
-        is bounded.
+        A search cannot be interrupted, so its tokens and their product with the beam size are bounded.
         """
-        limit = min(self.translator.max_source_tokens, MAX_SEARCH_TOKENS // beam_size)
-        return self._token_counts(sentences, limit, f"Split it, or ask for a beam_size below {beam_size}.")
+        limit = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS, MAX_SEARCH_TOKENS // beam_size)
+        fits_smaller_beam = limit < min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
+        advice = f"Split it, or ask for a beam_size below {beam_size}." if fits_smaller_beam else "Split it."
+        return self._token_counts(sentences, limit, advice)
 
     def _token_counts(self, sentences: Sequence[str], limit: int, advice: str, targets: bool = False) -> list[int]:
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder

@@ -100,7 +100,7 @@ def test_too_much_text_has_status_413(server):
         "The body of a request must have at most 1,048,576 bytes. ",
     )
     found = server.post("/v1/translate", {"q": "zq" * 5000})
-    assert (found.status_code, found.json()["error"][:40]) == (413, "A sentence must have at most 1,024 token")
+    assert (found.status_code, found.json()["error"][:40]) == (413, "A sentence must have at most 512 tokens.")
 
 
 def test_a_body_without_a_length_is_limited_too(server):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from imported_model import imported_parser
 
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
@@ -35,3 +36,25 @@ def test_real_model_has_a_row_for_each_word(translator):
     assert [word.text for word in response.source_words] == text.split()
     assert [word.text for word in response.target_words] == attention.target.split()
     np.testing.assert_allclose(np.sum(response.weights, axis=1), 1, rtol=1e-5)
+
+
+def test_words_of_subwords_are_found():
+    """Pieces of tensor2tensor's vocabulary have no spaces between words, but marks at the ends of words."""
+    heads = np.full((1, 4, 4), 0.25, np.float32)
+    pieces = ["walk", "ed_", "home_", "<EOS>"]
+    attention = Attention(
+        pieces, pieces, [heads], [heads], [heads], "walked home", "walked home", "", 1, [0, 0, 1], [0, 0, 1]
+    )
+    assert attention.word_positions("encoder", "walked home") == [0, 1, 2]
+    assert attention.word_positions("cross", "home") == [2]
+    response = word_attention(attention, "walked home", "walked home")
+    assert [word.text for word in response.source_words] == ["walked", "home"]
+
+
+def test_words_of_a_parsers_output_are_those_of_alignments(fixtures, load, tmp_path):
+    """With a vocabulary of tensor2tensor, and words after brackets."""
+    model = load(imported_parser(fixtures, tmp_path), None)
+    attention = model.attention("A president saw .")
+    response = word_attention(attention, attention.source, attention.target)
+    assert [word.text for word in response.source_words] == ["A", "president", "saw", "."]
+    assert [word.text for word in response.target_words] == attention.target.split()
