@@ -21,10 +21,11 @@ MAX_DELAY_S = 2.0  # more than alone
 MAX_HEALTH_S = 0.5
 MAX_GROWTH = 100 << 20
 SENTENCE = json.dumps({"q": "red cat sees dog"}).encode()
+Request = tuple[str, bytes, dict[str, str]]  # path, body, headers
 JSON, FORM = {"Content-Type": "application/json"}, {"Content-Type": "multipart/form-data; boundary=x"}
 
 
-def hostile_requests() -> list[tuple[str, bytes, dict[str, str]]]:
+def hostile_requests() -> list[Request]:
     """A request for each way to make the server work; all end within its limits or are refused."""
     part = b'--x\r\nContent-Disposition: form-data; name="q"%s\r\n\r\na\r\n'
     parameters = b"".join(b'; a%d="b"' % i for i in range(60_000))
@@ -35,7 +36,7 @@ def hostile_requests() -> list[tuple[str, bytes, dict[str, str]]]:
         {"q": "red\n" * 4_000},
         {"q": "cat " * 1_000, "beam_size": 16},
         {"q": "cat " * 250, "beam_size": 16},
-        {"q": "cat " * 1_000},
+        {"q": "cat " * 500},
         {"q": [1] * 300_000},
     ]
     return [
@@ -66,9 +67,8 @@ class Client:
             self.send(path, body)
 
 
-def attack(address: str, end: threading.Event, first: int) -> None:
+def attack(address: str, end: threading.Event, requests: list[Request], first: int) -> None:
     """Sends hostile requests one after the other, beginning with that of index `first`."""
-    requests = hostile_requests()
     with httpx.Client(base_url=address, timeout=60) as client:
         for number in itertools.count(first):
             if end.is_set():
@@ -85,8 +85,9 @@ def test_hostile_client_delays_nobody(tiny_run):
         ThreadPoolExecutor(16) as threads,
     ):
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
+        hostile = hostile_requests()
         process = psutil.Process(server.process.pid)
-        for path, body, headers in hostile_requests():  # each search is built once
+        for path, body, headers in hostile:  # each search is built once
             assert httpx.post(address + path, content=body, headers=headers, timeout=60).status_code < 500
         clients = [Client(address, connections) for _ in range(CLIENTS)]
         list(threads.map(lambda client: [client.send("/v1/translate", SENTENCE) for _ in range(REQUESTS)], clients))
@@ -97,15 +98,14 @@ def test_hostile_client_delays_nobody(tiny_run):
         clients = [Client(address, connections) for _ in range(CLIENTS)]
         tasks = [threads.submit(client.send_until, end, "/v1/translate", SENTENCE) for client in clients]
         tasks.append(threads.submit(watcher.send_until, end, "/health"))
-        tasks += [threads.submit(attack, address, end, 4 * i) for i in range(HOSTILE_CONNECTIONS)]
+        tasks += [threads.submit(attack, address, end, hostile, 4 * i) for i in range(HOSTILE_CONNECTIONS)]
         time.sleep(ATTACK_S)
         end.set()
         for task in tasks:
             task.result()
-        print(
-            f"alone {alone:.2f} s, attacked {max(max(client.seconds) for client in clients):.2f} s, health {max(watcher.seconds):.2f} s"
-        )
+        waited, health = max(max(client.seconds) for client in clients), max(watcher.seconds)
+        print(f"alone {alone:.2f} s, under attack {waited:.2f} s; /health {health:.2f} s")
         assert [failure for client in [*clients, watcher] for failure in client.failures] == []
-        assert max(max(client.seconds) for client in clients) <= alone + MAX_DELAY_S
-        assert max(watcher.seconds) <= MAX_HEALTH_S
+        assert waited <= alone + MAX_DELAY_S
+        assert health <= MAX_HEALTH_S
         assert process.memory_info().rss - memory < MAX_GROWTH

@@ -186,9 +186,10 @@ def default_layer(attention: Attention, kind: str) -> int:
 def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequence[int] = ()) -> list[int]:
     """The positions of the pieces of a word's first occurrence, counted from 0.
 
-    Given the text and the word of each piece, whole words that white space separates are found first. Else pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found before parts of
-    words, so that `cat` in `concatenate cat` is the second word. A single piece, such as `</s>`, is also found. Raises
-    ValueError if the sentence does not contain the word.
+    Given the text and the word of each piece, whole words that white space separates are found first. Otherwise the
+    text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes. There whole words (`word` may hold
+    several) are found before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece,
+    such as `</s>`, is also found. Raises ValueError if the sentence does not contain the word.
     """
     wanted, present = word.split(), text.split()
     for start in range(len(present) - len(wanted) + 1 if wanted else 0):
