@@ -137,7 +137,7 @@ def test_sigterm_while_loading_ends_process_1(monkeypatch):
 
 
 @pytest.mark.slow  # likewise
-def test_a_checkpoint_that_cannot_be_read_ends_the_server_with_its_message(tiny_run_copy):
+def test_unreadable_checkpoint_ends_the_server_with_a_message(tiny_run_copy):
     for data in tiny_run_copy.glob("model.ckpt-*.data-*"):
         data.write_bytes(data.read_bytes()[:1000])
     with Process(f"--output_dir={tiny_run_copy}") as server:

@@ -13,7 +13,7 @@ MAX_BEAM_SIZE = 16
 # A search cannot be interrupted. Its time grows with its steps, about as many as there are source tokens, and with what
 # each step computes.
 MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched
-MAX_SEARCH_TOKENS = 4096  # source tokens of a sentence times beam size
+MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 
 
 @dataclasses.dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     assert len(found["weights"]) == 4
 
 
-def test_what_the_engine_does_not_keep_is_refused_when_the_run_is_loaded(tiny_run, tmp_path):
+def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path / "run")
     options = RunOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")

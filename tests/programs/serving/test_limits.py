@@ -91,7 +91,7 @@ def test_blank_text_counts_as_a_character(translator):
 
 @pytest.mark.parametrize(
     ("beam_size", "limit", "advice"),
-    [(1, 512, "Split it."), (8, 512, "Split it."), (16, 256, "Split it, or ask for a beam_size below 16.")],
+    [(1, 512, "Split it."), (4, 512, "Split it."), (16, 128, "Split it, or ask for a beam_size below 16.")],
 )
 def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, limit, advice):
     model = served(translator)

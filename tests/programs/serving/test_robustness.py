@@ -149,7 +149,7 @@ def test_damaged_requests_never_have_status_500(server):
     assert server.get("/health").json() == {"status": "ok"}
 
 
-def test_a_request_that_is_no_http_does_not_stop_the_server(server):
+def test_server_survives_requests_that_are_not_http(server):
     for sent in (
         b"\x00\xff\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -163,7 +163,7 @@ def test_a_request_that_is_no_http_does_not_stop_the_server(server):
     assert server.get("/health").status_code == 200
 
 
-def test_an_answer_does_not_wait_for_the_client_to_acknowledge_its_headers():
+def test_response_body_does_not_wait_for_an_acknowledgement():
     """Headers and body are written one after the other: without TCP_NODELAY the body comes 40 ms later."""
     accepted = []
 
@@ -208,7 +208,7 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
         assert json.loads(lines[1])["error"].startswith("The request was not done after")
 
 
-def test_a_full_queue_has_status_503_and_a_time_to_come_back(translator):
+def test_full_queue_has_status_503_and_retry_after(translator):
     with slow_server(translator, max_queue=2) as (server, slow), ThreadPoolExecutor(4) as clients:
         asked = [clients.submit(server.post, "/v1/translate", {"q": SENTENCE})]
         assert slow.begun.wait(WAIT_S)
@@ -222,7 +222,7 @@ def test_a_full_queue_has_status_503_and_a_time_to_come_back(translator):
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_a_client_asked_that_went_away_is_not_computed(translator, stream):
+def test_request_of_a_client_that_left_is_not_computed(translator, stream):
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(4) as clients:
         first = clients.submit(server.post, "/v1/translate", {"q": SENTENCE})
         assert slow.begun.wait(WAIT_S)
@@ -238,7 +238,7 @@ def test_what_a_client_asked_that_went_away_is_not_computed(translator, stream):
     assert slow.seen == [SENTENCE]
 
 
-def test_what_was_accepted_is_answered_after_sigterm(translator):
+def test_accepted_requests_are_answered_after_sigterm(translator):
     """The long version, with a process and 64 clients, is benchmarks/serving_load.py."""
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(8) as clients:
         asked = [clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"}) for i in range(8)]
