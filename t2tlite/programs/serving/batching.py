@@ -40,7 +40,7 @@ class Limits:
     batch_tokens: int = 1024  # source tokens of a batch, padding counted, of searches up to the usual width
     usual_width: int = 4  # a batch of wider searches has as many fewer tokens
     max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
-    window: int = 512  # sentences of which a batch is chosen
+    window: int = 128  # sentences of which a batch is chosen: it bounds how long others wait for a batch of short ones
 
     def tokens_at_width(self, width: int) -> int:
         """The most source tokens of a batch of searches of this width."""
