@@ -37,9 +37,8 @@ from typing import Any
 
 import psutil
 
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import ENGINES, TENSORFLOW
 from t2tlite.files.text_files import read_lines, write_lines
-from t2tlite.programs.runs.engines import ENGINES
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 

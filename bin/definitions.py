@@ -77,8 +77,8 @@ DEFINITIONS: dict[str, Flag] = {
     "num_processes": Flag("Processes that encode text; by default one per CPU core.", int),
     "beam_runner": Flag(
         "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DaskRunner, DataflowRunner, "
-        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
-        "'t2tlite[beam]', or 't2tlite[dask]' for Dask."
+        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs "
+        "pip install 't2tlite[beam]', or 't2tlite[dask]' for Dask."
     ),
     "beam_options": Flag(
         "Options of Apache Beam, in quotes: '--direct_num_workers=8 --direct_running_mode=multi_processing'", str, ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from t2tlite.programs.runs.checkpoint_choice import remarks
-from t2tlite.programs.runs.engines import load_with_engine
-from t2tlite.programs.runs.translator import Translator, decode_options
+from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
@@ -22,12 +22,16 @@ def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report
     for run, (source, target) in zip(options.runs, pairs, strict=True):
         started = time.monotonic()
         report(f"Loading {run}: {language_name(source)} to {language_name(target)}.")
-        translator = load_with_engine(run, options.checkpoint_path, options.engine, options.quantization, report)
-        for remark in remarks(RunFolder(run), translator.checkpoint):
-            report(remark)
-        if translator.jit_compile:  # XLA would compile anew for each length
-            encoders = translator.source_encoder, translator.target_encoder
-            translator = Translator(translator.model, encoders, translator.manifest, False, translator.checkpoint)
+        translator = load(
+            run,
+            options.checkpoint_path,
+            options.engine,
+            options.quantization,
+            report=report,
+            jit_compile=False,  # XLA would compile anew for each length
+        )
+        for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
+            report(note)
         defaults = decode_options(translator.manifest, options.decode_hparams)
         model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size))
         model.warm_up()

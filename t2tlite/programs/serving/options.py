@@ -6,7 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 from t2tlite.checked_fields import CheckedFields, checked_field
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_BEAM_SIZE = 16

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import TREE
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS

@@ -28,7 +28,7 @@ def record_decodes(run, outputs, split="test", step=120, scores=None, **options)
         "checkpoint": f"/elsewhere/run/averaged/model.ckpt-{step}",
         "sentences": len(outputs),
         "scores": {"BLEU": 38.29} if scores is None else scores,
-        "signature": SIGNATURE,
+        "signatures": {"BLEU": SIGNATURE},
         "decode_hparams": {"beam_size": 4, "alpha": 0.6, **options},
         "seconds": 12.34,
     }
@@ -200,10 +200,8 @@ def test_no_run(tiny_run, tmp_path, capsys):
 
 def test_without_decodes_the_command_is_told(tiny_run, tiny_run_copy):
     _, text = report(tiny_run, tiny_run_copy)
-    assert (
-        f"No split has been decoded yet. This does it, and the next report shows it: `t2t-decoder --output_dir={tiny_run_copy}"
-        in text
-    )
+    hint = "No split has been decoded yet. This does it, and the next report shows it: "
+    assert f"{hint}`t2t-decoder --output_dir={tiny_run_copy}" in text
 
 
 def test_almost_everything_is_missing(tiny_run, tmp_path):

@@ -130,7 +130,7 @@ def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch
 
 def test_attention_page_names_no_folder(server, translator):
     text = server.get("/v1/attention.html", params={"q": SENTENCE}).text
-    assert translator.facts.run not in text
+    assert translator.run not in text
     assert "Cross-attention" in text
 
 
