@@ -11,6 +11,7 @@ import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
+from t2tlite.decoding.alignment import words_of_pieces
 from t2tlite.decoding.source_text import NO_FILE, Origin, as_list, one_or_all
 from t2tlite.decoding.text_decoder import Done, TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
@@ -143,6 +144,7 @@ class Translator(TextDecoder):
         # a translation may fill all positions that the model knows
         sides = [*source_ids, EOS], [*target_ids, EOS][: self.engine.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
+        text = self._text(target_ids)
         encoder, decoder, cross = (
             [np.asarray(layer)[0] for layer in stack] for stack in self.engine.attention(inputs, targets)
         )
@@ -153,9 +155,11 @@ class Translator(TextDecoder):
             decoder,
             cross,
             source,
-            self._text(target_ids),
+            text,
             self.run,
             self.step,
+            words_of_pieces(self.source_encoder, source_ids, source),
+            words_of_pieces(self.target_encoder, sides[1][:-1], text),
         )
 
     def export(
