@@ -11,10 +11,17 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.10)
 # Processes that run tests; each needs about 2 GB. A file's tests share a process, and so what they set up.
 PYTEST := $(BIN)/python -m pytest -q -n auto --maxprocesses=4 --dist=loadfile --no-loadscope-reorder
 
-.PHONY: help demo bench test test-all test-faults check lint types wheel wheel-test hooks install clean
+# pip_install(FILE,MESSAGE): installs a file of requirements, with a dot every two seconds.
+define pip_install
+printf '%s' '$(2)'; \
+(while sleep 2; do printf .; done) & dots=$$!; trap 'kill $$dots' EXIT; trap 'exit 130' INT TERM; \
+$(PIP) install -q -r $(1) && echo ' done.'
+endef
+
+.PHONY: help demo bench test test-all test-faults check lint types wheel wheel-test hooks install install-tests clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 demo: install  ## train a small English-German model on generated sentences, then score and show its translations
 	$(BIN)/t2t-trainer --generate_data --problem=grammar_ende --hparams_set=transformer_tiny \
@@ -26,25 +33,25 @@ demo: install  ## train a small English-German model on generated sentences, the
 bench: install  ## measure speed and memory on this machine; PEERS=FOLDER of other programs' environments adds those
 	$(BIN)/python benchmarks/compare.py --repeats=1 $(if $(PEERS),--peers="$(PEERS)")
 
-test: install  ## run the tests that a commit must pass, in at most five minutes; needs nothing but the checkout
+test: install-tests  ## run the tests that a commit must pass, in at most five minutes; needs nothing but the checkout
 	$(PYTEST) -m "not slow and not shared"
 
-test-all: install  ## run every test, with the slow ones and the larger cases in ../shared, as CI does
+test-all: install-tests  ## run every test, with the slow ones and the larger cases in ../shared, as CI does
 	$(PYTEST)
 
 # KILLS=N: how often the run is killed. FUZZ=N: examples of each fuzz test.
-test-faults: install  ## kill one run at random moments and compare its results; fuzz everything that reads files
+test-faults: install-tests  ## kill one run at random moments and compare its results; fuzz everything that reads files
 	T2TLITE_KILLS=$(or $(KILLS),60) T2TLITE_FUZZ_EXAMPLES=$(or $(FUZZ),2000) \
 	  $(BIN)/python -m pytest -q -s tests/faults tests/fuzz
 
 check: lint types test  ## everything a commit must pass: ruff, mypy, import direction, tests
 
-lint: install  ## ruff: mistakes and formatting
+lint: install-tests  ## ruff: mistakes and formatting
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 # mypy sees the packages where they are installed, not where they lie: problems/ as t2tlite/problems, and so on.
-types: install  ## mypy
+types: install-tests  ## mypy
 	@rm -rf build/typecheck && mkdir -p build/typecheck/t2tlite
 	@ln -s $(CURDIR)/t2tlite/* $(CURDIR)/problems $(CURDIR)/hparams $(CURDIR)/bin build/typecheck/t2tlite/
 	cd build/typecheck && $(CURDIR)/$(BIN)/mypy --config-file $(CURDIR)/pyproject.toml -p t2tlite
@@ -58,19 +65,23 @@ wheel: install  ## build dist/t2tlite-*.whl
 
 wheel-test: wheel  ## install the wheel into an environment of its own and try it from outside this folder
 	@rm -rf build/wheel-venv && $(BIN)/python -m venv build/wheel-venv
-	@echo "Installing the wheel with its requirements into build/wheel-venv."
+	@echo "Installing the wheel with its requirements into build/wheel-venv, then with those of t2t-serve."
 	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt dist/*.whl
-	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py
+	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py commands
+	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve]"
+	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
 
-hooks: install  ## let git run `make check` before each commit
+hooks:  ## let git run `make check` before each commit
 	@printf '#!/bin/sh\nexec make --no-print-directory check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
 	@chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
 	@echo "git now runs make check before each commit; git commit --no-verify skips it."
 
-install: $(VENV)/.project  ## make .venv with the exact tested versions, and this project in it
+install: $(VENV)/.project  ## make .venv with the exact tested versions of what running needs, and this project in it
 
-# A new lock means a new environment, so that nothing of the old one is left in it.
-$(VENV)/.locked: requirements.txt requirements-dev.txt
+install-tests: $(VENV)/.project $(VENV)/.tests-locked  ## add what tests and checks need; they do so by themselves
+
+# A changed lock makes a new environment, so that nothing of the old one is left in it.
+$(VENV)/.locked: requirements.txt
 	@if [ -L $(VENV) ]; then echo "$(VENV) must be a folder of this checkout alone, since it is emptied before it is" \
 	  "made anew. Received: a link to $$(readlink $(VENV)). Remove the link." >&2; exit 1; fi
 	@for python in $(PYTHONS); do \
@@ -80,9 +91,14 @@ $(VENV)/.locked: requirements.txt requirements-dev.txt
 	done; \
 	echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
 	  "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
-	@printf 'Installing TensorFlow and what else is needed into .venv; the download is about 1 GB.'; \
-	(while sleep 2; do printf .; done) & dots=$$!; trap 'kill $$dots' EXIT; trap 'exit 130' INT TERM; \
-	$(PIP) install -q -r requirements-dev.txt && echo ' done.'
+	@$(call pip_install,requirements.txt,Installing TensorFlow and what else running needs into .venv.)
+	@touch $@
+
+# .tests-begun stays: if these packages were installed from an older lock, or in part only, the environment is made anew.
+$(VENV)/.tests-locked: $(VENV)/.locked requirements-dev.txt | $(VENV)/.project
+	@if [ -e $(VENV)/.tests-begun ]; then rm -f $(VENV)/.locked && $(MAKE) --no-print-directory install; fi
+	@touch $(VENV)/.tests-begun
+	@$(call pip_install,requirements-dev.txt,Installing what tests and checks need in addition.)
 	@touch $@
 
 # An egg-info folder left here by another tool would be taken for the installed project's description.

@@ -160,20 +160,21 @@ def series(sweep: Sweep, points: Mapping[str, Any], key: str) -> list[tuple[int,
 
 
 def block(results: Mapping[str, Any]) -> str:
-    """Plots and tables of all sweeps as Markdown."""
-    parts = []
+    """Plots and tables of all sweeps as Markdown, with the machine after each, or once if all have the same."""
+    machines = {name: ". ".join(sorted({point["machine"] for point in results[name].values()})) for name in results}
+    is_same = len(set(machines.values())) == 1
+    parts = [f"All on {next(iter(machines.values()))}."] if is_same else []
     for name in [name for name in SWEEPS if name in results]:
         sweep, points = SWEEPS[name], results[name]
         columns = [series(sweep, points, key) for key in sweep.shown]
         rows = [[f"{cells[0][0]:,}", *(document.number(y) for _, y in cells)] for cells in zip(*columns, strict=True)]
-        machines = ". ".join(sorted({point["machine"] for point in points.values()}))
-        command = f"python benchmarks/scaling.py --what {name}"
         parts += [f"### {name.replace('_', ' ').capitalize()}", sweep.caption]
         parts += [
             f"![{name} by {sweep.axis}](performance/{name}.svg)",
             document.table([sweep.axis, *sweep.shown.values()], rows),
         ]
-        parts += [f"`{command}`, on {machines}."]
+        if not is_same:
+            parts += [f"On {machines[name]}."]
     return "\n\n".join(parts)
 
 

@@ -178,7 +178,8 @@ def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
     text = (docs / "performance.md").read_text()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     assert rows[2:] == [["512", "2", "123", "2,346"], ["1,024", "4", "123", "2,346"], ["2,048", "5", "123", "2,346"]]
-    assert text.startswith("before\n\n<!-- scaling -->\n### ")
+    machine = importlib.import_module("document").machine()
+    assert text.startswith(f"before\n\n<!-- scaling -->\nAll on {machine}.\n\n### Batch\n")
     assert text.endswith("<!-- scaling end -->\n\n<!-- comparison -->\nold\n<!-- comparison end -->\n")
     assert "](performance/batch.svg)" in text
     drawing = (docs / "performance" / "batch.svg").read_bytes()
