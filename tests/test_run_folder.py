@@ -157,7 +157,10 @@ def test_damaged_decode_record_is_reported_beside_the_others(run):
 )
 def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
     """Itself, or of several problems, as --data_dir names it; a folder with another run, or below the data, is not."""
-    for path, manifest in (("data/twenty_words", {"format_version": 1, "problem": "twenty_words"}), ("other/run", MANIFEST)):
+    for path, manifest in (
+        ("data/twenty_words", {"format_version": 1, "problem": "twenty_words"}),
+        ("other/run", MANIFEST),
+    ):
         (tmp_path / path).mkdir(parents=True)
         (tmp_path / path / "manifest.json").write_text(json.dumps(manifest))
         (tmp_path / path).parent.joinpath("notes.txt").touch()
