@@ -30,9 +30,9 @@ def no_training(monkeypatch):
 
 
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):
-    found = json.loads((tiny_run.run / "training.json").read_text())
-    assert found.pop("data_sha256")
-    assert found == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
+    record = json.loads((tiny_run.run / "training.json").read_text())
+    assert record.pop("data_sha256")
+    assert record == {"format_version": 1, "random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
     evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
     assert [one["step"] for one in evaluations] == [40, 80, 120]
 
