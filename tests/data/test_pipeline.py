@@ -113,7 +113,7 @@ encode_shards.CHUNK_PAIRS = 50
 write = encode_shards.write_shard
 def slow(*args, **more):
     time.sleep(0.5)
-    write(*args, **more)
+    return write(*args, **more)
 encode_shards.write_shard = slow
 generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
 """
