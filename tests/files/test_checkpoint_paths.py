@@ -20,7 +20,7 @@ def names(folder):
 
 
 WHOLE = ["model.ckpt-5.data-00000-of-00002", "model.ckpt-5.data-00001-of-00002", "model.ckpt-5.index"]
-OTHERS = ["model.ckpt-5.meta", "model.ckpt-55.index", "model.ckpt-x_temp", "notes.data-00000-of-00001", "notes.txt"]
+OTHERS = ["model.ckpt-5.meta", "model.ckpt-55.index", "model.ckpt-x_temp", "notes.data-00000-of-00001", "notes.txt", ".my.tmp"]
 
 
 def test_leftovers_are_removed_and_nothing_else(tmp_path):
