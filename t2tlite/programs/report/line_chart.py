@@ -1,4 +1,7 @@
-"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them."""
+"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them.
+
+Importing this module raises ImportError if matplotlib is not installed.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, StrMethodFormatter
 
 INK = "#010101"  # stands for the colour of the page's text
 COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the dark page
@@ -37,14 +43,10 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
     A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are not
     finite or above MAX_VALUE are left out, and on a logarithmic scale (`log`) those that are not above 0.
 
-    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw. Raises
-    ImportError if matplotlib is not installed.
+    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, StrMethodFormatter
-
-    lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
+    lines = {name: _points(values, log) for name, values in series.items()}
+    lines = {name: points for name, points in lines.items() if len(points)}
     if not lines:
         return ""
     style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}  # makes a drawing's names the same at each call

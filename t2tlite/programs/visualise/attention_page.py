@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.programs.visualise.attention import (
+from t2tlite.programs.visualise.attention_weights import (
     KINDS,
     NOTES,
     TITLES,
-    Attention,
+    AttentionWeights,
     check_kinds,
     default_layer,
     printable,
@@ -30,7 +30,7 @@ SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
 def page(
-    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+    attention: AttentionWeights, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> str:
     """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
 
@@ -54,18 +54,17 @@ def page(
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
 
 
-def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
+def write_page(attention: AttentionWeights, path: str | Path, **chosen: Any) -> None:
     """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
     write_text(Path(path), page(attention, **chosen))
 
 
 def _resource(name: str) -> str:
-    return (
-        importlib.resources.files("t2tlite.programs.visualise").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
-    )
+    folder = importlib.resources.files("t2tlite.programs.visualise")
+    return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
-def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
+def _kind_data(attention: AttentionWeights, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
     """The data of one kind of attention for the page's script."""
     count = len(attention.layers(kind))
     numbers = list(layers or range(1, count + 1))

@@ -238,9 +238,9 @@ def test_damaged_files(tiny_run, tiny_run_copy):
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",
-        "environment.json": '{"keras": 1}',
+        "environment.json": '{"format_version": 1, "keras": 1}',
         "cost.json": "nothing",
-        "best/best.json": '{"step": "five"}',
+        "best/best.json": '{"format_version": 1, "step": "five"}',
         "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
     }.items():
         (tiny_run_copy / name).write_text(content)
@@ -276,8 +276,8 @@ def test_outputs_that_are_not_there(tiny_run, tiny_run_copy):
     assert "## Samples" not in text
 
 
-def test_without_matplotlib_the_values_take_the_place_of_the_curves(tiny_run, tiny_run_copy, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+def test_values_replace_the_curves_without_matplotlib(tiny_run, tiny_run_copy, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     page, text = report(tiny_run, tiny_run_copy)
