@@ -64,10 +64,10 @@ class Wmt14(Problem):
         """
         if split not in TFDS_SPLITS:
             raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
-        found = self._find(tmp_dir)
-        if not found:
+        corpora = self._find(tmp_dir)
+        if not corpora:
             return self._tfds_pairs(split, tmp_dir)
-        return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in found if corpus.split == split)
+        return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in corpora if corpus.split == split)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The raw files in `tmp_dir`; none if TensorFlow Datasets is used. Raises what `pairs` raises at once."""
@@ -94,24 +94,26 @@ class Wmt14(Problem):
         if tmp_dir is None:
             return []
         by_name = _files_by_name(Path(tmp_dir).expanduser())
-        found, missing, any_archive = [], [], False
+        complete, missing, any_archive = [], [], False
         for corpus in self.corpora():
             archives = by_name[corpus.archive.rsplit("/", 1)[1]]
-            if paths := _find_pair(corpus, by_name):
-                found.append((corpus, paths))
+            paths = _find_pair(corpus, by_name)
+            if paths:
+                complete.append((corpus, paths))
             else:
                 any_archive = any_archive or bool(archives)
                 missing.append(f"  {corpus}: " + (f"unpack {archives[0]}" if archives else f"in {corpus.archive}"))
-        if not found and not any_archive:
+        if not complete and not any_archive:
             return []
         if missing:
             raise FileNotFoundError(
                 f"{self.name()} needs all its files in {tmp_dir}, both files of a pair in one folder. Received: "
-                f"{len(found)} of {len(found) + len(missing)} pairs. Missing:\n" + "\n".join(missing) + "\n"
+                f"{len(complete)} of {len(complete) + len(missing)} pairs. Missing:\n" + "\n".join(missing) + "\n"
                 "Add them, or give an empty --tmp_dir to download everything through TensorFlow Datasets."
             )
-        self._check_test(found[-1][1][0])
-        return found
+        _, (test_source, _) = complete[-1]
+        self._check_test(test_source)
+        return complete
 
     def _check_test(self, source: Path) -> None:
         """Raises ValueError if the source of the test set may be of another language pair."""
@@ -240,6 +242,7 @@ def _find_pair(corpus: Corpus, by_name: dict[str, list[Path]]) -> tuple[Path, Pa
     """
     for names in corpus.names:
         source, target = (by_name[name] + by_name[f"{name}.gz"] for name in names)
-        if pairs := [(s, t) for s in source for t in target if s.parent == t.parent]:
+        pairs = [(s, t) for s in source for t in target if s.parent == t.parent]
+        if pairs:
             return min(pairs, key=lambda pair: (pair[0].parent.name != "test-full", len(pair[0].parts)))
     return None

@@ -110,18 +110,19 @@ class WsjParsing(ParsingProblem):
             raise FileNotFoundError(f"{needed} Received: no --tmp_dir.")
         if (tmp_dir / "train.trees").is_file():
             return [check_file(tmp_dir / f"{split}.trees")]
-        found = [path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split]]
-        found.sort(key=lambda path: (path.name, path))
-        if missing := set(SECTIONS[split]).difference(map(_section, found)):
+        paths = [path for path in tmp_dir.rglob("wsj_*.mrg") if _section(path) in SECTIONS[split]]
+        paths.sort(key=lambda path: (path.name, path))
+        missing = set(SECTIONS[split]).difference(map(_section, paths))
+        if missing:
             sections = ", ".join(f"{section:02}" for section in sorted(missing))
             raise FileNotFoundError(f"{needed} Received: {tmp_dir}, without files of section {sections} ({split}).")
-        for one, other in itertools.pairwise(found):
-            if one.name == other.name:  # its trees would count twice
+        for path, next_path in itertools.pairwise(paths):
+            if path.name == next_path.name:  # its trees would count twice
                 raise ValueError(
-                    f"Each file of the Treebank must be in --tmp_dir once. Received: {one} and {other}. Remove one, "
-                    "or name a folder that holds only one of them."
+                    f"Each file of the Treebank must be in --tmp_dir once. Received: {path} and {next_path}. Remove "
+                    "one, or name a folder that holds only one of them."
                 )
-        return found
+        return paths
 
 
 @registry.register_problem
@@ -176,5 +177,5 @@ def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:
 
 def _section(path: Path) -> int:
     """23 for wsj_2301.mrg, -1 for other names."""
-    found = re.fullmatch(r"wsj_(\d\d)\d\d\.mrg", path.name)
-    return int(found[1]) if found else -1
+    match = re.fullmatch(r"wsj_(\d\d)\d\d\.mrg", path.name)
+    return int(match[1]) if match else -1

@@ -1,8 +1,8 @@
 """Settings that make TensorFlow fast on the machine at hand, chosen before it loads.
 
 `import t2tlite` applies them, so they hold for the commands, the Python API, tests and benchmarks. TensorFlow reads
-them once: import t2tlite before tensorflow. A variable that is already set is kept. The gains were measured in training
-transformer_base in float32 on two cores (AVX2: a CPU with AVX-512, limited to AVX2):
+them once: import t2tlite before tensorflow. A variable that the user has set is kept. The gains were measured in
+training transformer_base in float32 on two cores (AVX2: a CPU with AVX-512, limited to AVX2):
 
   TF_ENABLE_ONEDNN_OPTS=1         oneDNN's matrix products, which TensorFlow selects by default only for AVX512-VNNI and
                                   AMX: 1.16 times as fast with AVX2 (after the next setting)
@@ -24,17 +24,28 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+CHOSEN = "T2TLITE_SETTINGS"  # environment variable: the settings chosen here, "NAME=VALUE NAME=VALUE ..."
 _BFLOAT16 = {"avx512_bf16", "amx_bf16"}  # as Linux names them
 
 
 def apply_settings() -> None:
-    """Sets the environment variables that the user has not set."""
-    os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
-    os.environ.setdefault("TF_CPU_ALLOCATOR_USE_BFC", "true")
+    """Sets the environment variables that the user has not set.
+
+    A child process inherits them, perhaps on another machine (`srun`), and so chooses anew those in CHOSEN.
+    """
+    settings = {"TF_ENABLE_ONEDNN_OPTS": "1", "TF_CPU_ALLOCATOR_USE_BFC": "true"}
     if "SC_PHYS_PAGES" in os.sysconf_names:
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         memory = min([memory, *(limit for limit, _ in cgroup_memory())])
-        os.environ.setdefault("TF_CPU_BFC_MEM_LIMIT_IN_MB", str(memory >> 20))
+        settings["TF_CPU_BFC_MEM_LIMIT_IN_MB"] = str(memory >> 20)
+    chosen_by_parent = set(os.environ.get(CHOSEN, "").split())
+    free = {
+        name: value
+        for name, value in settings.items()
+        if name not in os.environ or f"{name}={os.environ[name]}" in chosen_by_parent
+    }
+    os.environ.update(free)
+    os.environ[CHOSEN] = " ".join(f"{name}={value}" for name, value in free.items())
 
 
 def available_memory(root: Path = Path("/")) -> int | None:

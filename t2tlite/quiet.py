@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 
 
@@ -14,22 +15,58 @@ def quiet_stderr() -> Iterator[None]:
     """Suppresses what is written to file descriptor 2 inside the block; prints it if the block fails.
 
     TensorFlow writes its start-up messages there before any logging level takes effect. Nothing is suppressed if the
-    environment asks for these messages, with a TF_CPP_MIN_LOG_LEVEL below 3.
+    environment asks for these messages, with a TF_CPP_MIN_LOG_LEVEL below 3. Blocks may be nested or run in several
+    threads at once: output is suppressed until the last of them ends.
     """
     if os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3") < "3":
         yield
         return
-    sys.stderr.flush()
-    saved = os.dup(2)
-    with tempfile.TemporaryFile() as held:
-        os.dup2(held.fileno(), 2)
-        try:
-            yield
-        except BaseException:
-            os.dup2(saved, 2)
-            held.seek(0)
-            os.write(2, held.read())
-            raise
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
+    start = _redirection.begin()
+    try:
+        yield
+    except BaseException:
+        _redirection.print_from(start)
+        raise
+    finally:
+        _redirection.end()
+
+
+class _Redirection:
+    """File descriptor 2, which belongs to the process: the first block redirects it to a file, the last restores it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks = 0
+        self._stderr = -1  # a duplicate of the descriptor as it was
+        self._file = -1  # what the blocks have written
+        self._printed = 0  # bytes of it up to the end of what was printed for a block that failed
+
+    def begin(self) -> int:
+        """Begins a block; returns the position in the file at which its output begins."""
+        with self._lock:
+            if self._blocks == 0:
+                sys.stderr.flush()
+                with tempfile.TemporaryFile() as file:
+                    self._file, self._stderr, self._printed = os.dup(file.fileno()), os.dup(2), 0
+                os.dup2(self._file, 2)
+            self._blocks += 1
+            return os.fstat(self._file).st_size
+
+    def print_from(self, start: int) -> None:
+        """Prints what was written from `start` on, unless an inner block has printed it."""
+        with self._lock:
+            start, size = max(start, self._printed), os.fstat(self._file).st_size
+            os.write(self._stderr, os.pread(self._file, size - start, start))
+            self._printed = size
+
+    def end(self) -> None:
+        """Ends a block."""
+        with self._lock:
+            self._blocks -= 1
+            if self._blocks == 0:
+                os.dup2(self._stderr, 2)
+                os.close(self._stderr)
+                os.close(self._file)
+
+
+_redirection = _Redirection()

@@ -8,17 +8,33 @@ import sys
 
 import pytest
 
-from t2tlite.machine import apply_settings, available_memory, cgroup_memory, cpu_has_bfloat16
+from t2tlite.machine import CHOSEN, apply_settings, available_memory, cgroup_memory, cpu_has_bfloat16
 
 NAMES = ("TF_ENABLE_ONEDNN_OPTS", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
 
-def test_importing_t2tlite_applies_them_before_tensorflow_loads():
+def test_import_applies_settings_before_tensorflow_loads():
     program = f"import t2tlite, os, sys; print([os.environ.get(n) for n in {NAMES}], 'tensorflow' in sys.modules)"
-    without = {name: value for name, value in os.environ.items() if name not in NAMES}
+    without = {name: value for name, value in os.environ.items() if name not in (*NAMES, CHOSEN)}
     printed = subprocess.run([sys.executable, "-c", program], env=without, capture_output=True, text=True, check=True)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     assert printed.stdout.strip() == f"['1', 'true', '{memory}'] False"
+
+
+def test_child_process_chooses_anew_and_keeps_what_the_user_set(monkeypatch):
+    """As under `srun`, where the variables come from a login node with another memory."""
+    for name in (*NAMES, CHOSEN):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")  # by the user
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 256 * 100)  # 100 MB
+        apply_settings()
+    assert [os.environ[name] for name in NAMES] == ["0", "true", "100"]
+    monkeypatch.setenv("TF_CPU_ALLOCATOR_USE_BFC", "false")  # by the user, before starting the child
+    apply_settings()
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    memory = min([memory, *(limit >> 20 for limit, _ in cgroup_memory())])
+    assert [os.environ[name] for name in NAMES] == ["0", "false", str(memory)]
 
 
 def test_what_the_user_has_set_stays(monkeypatch):

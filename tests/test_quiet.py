@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import pytest
 
@@ -15,7 +16,16 @@ def level(monkeypatch):
     return lambda value: monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", value)
 
 
-def test_holds_back_what_a_native_library_writes(capfd, level):
+def fail(message: bytes, nested: bool = False) -> None:
+    """Writes a message and fails, in one block or in two, one inside the other."""
+    with quiet_stderr():
+        if nested:
+            fail(message)
+        os.write(2, message)
+        raise ImportError("no such library")
+
+
+def test_output_of_a_native_library_is_suppressed(capfd, level):
     level("3")
     os.write(2, b"before ")
     with quiet_stderr():
@@ -24,27 +34,23 @@ def test_holds_back_what_a_native_library_writes(capfd, level):
     assert capfd.readouterr().err == "before after"
 
 
-def test_prints_it_when_the_block_fails(capfd, level):
-    def load() -> None:
-        with quiet_stderr():
-            os.write(2, b"the reason why")
-            raise ImportError("no such library")
-
+@pytest.mark.parametrize("nested", [False, True])
+def test_output_of_a_failed_block_is_printed_once(capfd, level, nested):
     level("3")
     with pytest.raises(ImportError, match="no such library"):
-        load()
+        fail(b"the reason why", nested)
     os.write(2, b", after")
     assert capfd.readouterr().err == "the reason why, after"
 
 
-def test_holds_nothing_back_where_messages_are_asked_for(capfd, level):
+def test_nothing_is_suppressed_if_messages_are_asked_for(capfd, level):
     level("0")
     with quiet_stderr():
         os.write(2, b"start-up message")
     assert capfd.readouterr().err == "start-up message"
 
 
-def test_silence_is_the_default(capfd, monkeypatch):
+def test_suppression_is_the_default(capfd, monkeypatch):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     with quiet_stderr():
         os.write(2, b"start-up message")
@@ -52,7 +58,7 @@ def test_silence_is_the_default(capfd, monkeypatch):
     assert capfd.readouterr().err == ""
 
 
-def test_one_inside_another(capfd, level):
+def test_blocks_can_be_nested(capfd, level):
     level("3")
     with quiet_stderr():
         with quiet_stderr():
@@ -62,7 +68,33 @@ def test_one_inside_another(capfd, level):
     assert capfd.readouterr().err == "after"
 
 
-def test_leaves_no_file_open(level):
+def test_threads_restore_stderr_whichever_ends_last(capfd, level):
+    level("3")
+    both_inside, first_ended = threading.Barrier(2, timeout=10), threading.Event()
+
+    def first() -> None:
+        with quiet_stderr():
+            both_inside.wait()  # the second may begin
+            both_inside.wait()  # it has begun
+        first_ended.set()
+
+    def second() -> None:
+        both_inside.wait()
+        with quiet_stderr():
+            both_inside.wait()
+            assert first_ended.wait(10)
+            os.write(2, b"suppressed")
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    os.write(2, b"after")
+    assert capfd.readouterr().err == "after"
+
+
+def test_no_file_stays_open(level):
     level("3")
     count = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     for _ in range(5):

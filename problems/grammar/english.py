@@ -36,16 +36,16 @@ def sentence_tree(clause: Clause) -> str:
 
 
 def _question(clause: Clause) -> str:
-    asked = lexicon.QUESTIONS[clause.question].english
+    question = lexicon.QUESTIONS[clause.question].english
     if clause.question == "who":
-        return f"(SBARQ {asked} (SQ {_verb_phrase(clause, GAP.person)}) (. ?))"
+        return f"(SBARQ {question} (SQ {_verb_phrase(clause, GAP.person)}) (. ?))"
     auxiliary, rest = _verb_parts(clause, clause.subject.person, inverted=True)
     inverted = joined(auxiliary, _noun_phrase(clause.subject, SUBJECT), clause.adverb.english, rest)
     if clause.question == "yes":
         return f"(SQ {inverted} (. ?))"
     if clause.question == "which":
-        asked = _noun_phrase(clause.object, OBJECT).replace("(NP", "(WHNP", 1)
-    return f"(SBARQ {asked} (SQ {inverted}) (. ?))"
+        question = _noun_phrase(clause.object, OBJECT).replace("(NP", "(WHNP", 1)
+    return f"(SBARQ {question} (SQ {inverted}) (. ?))"
 
 
 def _clause(clause: Clause) -> str:

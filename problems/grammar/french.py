@@ -31,7 +31,7 @@ def sentence_text(clause: Clause) -> str:
 
 
 def _elided(words: str) -> str:
-    return _ELISION.sub(lambda found: found[1][:-1] + "'", words)
+    return _ELISION.sub(lambda match: match[1][:-1] + "'", words)
 
 
 def _clause(clause: Clause) -> str:

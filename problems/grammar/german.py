@@ -16,6 +16,7 @@ from t2tlite.problems.grammar.structure import INDEFINITE, Clause, Nominal, Pair
 _WILL = ("werde", "wird", "werden", "werden")
 _CASES = ("nominative", "accusative", "dative", "genitive")
 _NEW = (*INDEFINITE, "many", "every")  # determiners of an object that stands after the negation
+_ORDERS = ("ihn nie", "den Apfel nie", "nie einen Apfel", "nie auf den Gast")  # of object and adverb
 _GENDERS = ("der", "die", "das", "plural")
 _CONTRACTIONS = {("in", "dem"): "im", ("in", "das"): "ins", ("zu", "dem"): "zum", ("zu", "der"): "zur"}
 
@@ -34,8 +35,8 @@ def _main(clause: Clause) -> str:
     subject, (finite, rest) = _noun_phrase(clause.subject, "nominative"), _verb(clause, clause.subject.person)
     words = [subject, finite]
     if clause.question:
-        asked = _object(clause) if clause.question == "which" else lexicon.QUESTIONS[clause.question].german
-        words = [asked, finite, subject]
+        question = _object(clause) if clause.question == "which" else lexicon.QUESTIONS[clause.question].german
+        words = [question, finite, subject]
     elif clause.fronted:
         words = [clause.time.german, _final(clause.subordinate), finite, subject]
     words += [_middle(clause), rest]
@@ -79,35 +80,57 @@ def _verb(clause: Clause, person: int) -> tuple[str, str]:
 
 
 def _middle(clause: Clause) -> str:
-    """Objects, adverbials, negation and predicate, in the order of their ranks."""
-    phrase, recipient, adverb, predicate = clause.object, clause.recipient, clause.adverb.german, ""
-    rank = 4  # den Apfel nie
+    """Objects, adverbials, negation and predicate, in their order."""
+    order, recipient = _object_order(clause), _noun_phrase(clause.recipient, "dative")
+    is_pronoun = isinstance(clause.recipient, Pronoun)
+    texts = dict.fromkeys(_ORDERS, "")
+    texts[order] = "" if clause.question == "which" else _object(clause)
+    merged = _is_negated_by_article(clause) and order == "nie einen Apfel"  # keinen Apfel
+    return joined(
+        texts["ihn nie"],
+        recipient if is_pronoun else "",
+        "" if clause.fronted else clause.time.german,
+        "" if is_pronoun else recipient,
+        texts["den Apfel nie"],
+        "" if merged else clause.adverb.german,
+        texts["nie einen Apfel"],
+        joined(_place(clause.place), _place(clause.goal)),
+        texts["nie auf den Gast"],
+        _predicate(clause),
+    )
+
+
+def _object_order(clause: Clause) -> str:
+    """Where the object stands: one of _ORDERS."""
+    phrase = clause.object
     if clause.verb.german.preposition:
-        rank = 8  # nie auf den Gast
-    elif isinstance(phrase, Pronoun):
-        rank = 0  # ihn nie
-    elif isinstance(phrase, Nominal) and (phrase.determiner in _NEW or phrase.determiner.isdigit()):
-        rank = 6  # nie einen Apfel
-        adverb = "" if phrase.determiner in INDEFINITE and clause.negation == "not" else adverb  # keinen Apfel
-    if clause.adjective:
-        positive, _, comparative = clause.adjective.german
-        compared = joined(comparative, "als", _noun_phrase(clause.than, "nominative"))
-        predicate = compared if clause.than else joined(clause.degree.german, positive)
-    parts = {
-        rank: "" if clause.question == "which" else _object(clause),
-        1 if isinstance(recipient, Pronoun) else 3: _noun_phrase(recipient, "dative"),
-        2: "" if clause.fronted else clause.time.german,
-        5: adverb,
-        7: joined(_place(clause.place), _place(clause.goal)),
-        9: predicate,
-    }
-    return joined(*(parts[rank] for rank in sorted(parts)))
+        return "nie auf den Gast"
+    if isinstance(phrase, Pronoun):
+        return "ihn nie"
+    is_new = isinstance(phrase, Nominal) and (phrase.determiner in _NEW or phrase.determiner.isdigit())
+    return "nie einen Apfel" if is_new else "den Apfel nie"
+
+
+def _is_negated_by_article(clause: Clause) -> bool:
+    """Whether the object has the article `kein` for `nicht ein`."""
+    phrase = clause.object
+    return isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation == "not"
+
+
+def _predicate(clause: Clause) -> str:
+    """The adjective after `sein`, or nothing."""
+    if not clause.adjective:
+        return ""
+    positive, _, comparative = clause.adjective.german
+    if clause.than:
+        return joined(comparative, "als", _noun_phrase(clause.than, "nominative"))
+    return joined(clause.degree.german, positive)
 
 
 def _object(clause: Clause) -> str:
     """The object after its preposition, without its relative clause."""
     verb, phrase = clause.verb.german, clause.object
-    if isinstance(phrase, Nominal) and phrase.determiner in INDEFINITE and clause.negation == "not":
+    if isinstance(phrase, Nominal) and _is_negated_by_article(clause):
         phrase = dataclasses.replace(phrase, determiner="no")
     return joined(verb.preposition, _noun_phrase(phrase, verb.case)) if phrase else ""
 

@@ -139,17 +139,25 @@ class BatchPlan:
         )
 
     def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """(rows, source width, target width) for each bucket: at least the largest of its batches in any epoch."""
-        last = np.sort(self._buckets)[self._cuts[1:] - 1]  # [num_batches], the bucket of a batch's longest pair
-        longest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # rows, source and target lengths
-        np.maximum.at(longest[0], last, np.diff(self._cuts))
-        np.maximum.at(longest[1], self._buckets, self._sources)
-        np.maximum.at(longest[2], self._buckets, self._targets)
-        rows, (sources, targets) = longest[0], np.maximum.accumulate(longest[1:], axis=1)
+        """(rows, source width, target width) for each bucket: at least the largest of its batches in any epoch.
+
+        The epochs differ in which pairs of a bucket stand where, not in where buckets and batches end. So a batch whose
+        longest pair is of bucket b has the same number of rows in every epoch, and all its pairs are of bucket b or of
+        those before: none of its sources (targets) is longer than the longest of these buckets.
+        """
+        buckets = np.sort(self._buckets)[self._cuts[1:] - 1]  # [num_batches], the bucket of a batch's longest pair
         if self._few_shapes:
-            rows, sources, targets = self._rows, self._boundaries, self._boundaries
-        widths = [[padded_length(int(length), self._boundaries) for length in side] for side in (sources, targets)]
-        return [(int(rows[bucket]), widths[0][bucket], widths[1][bucket]) for bucket in np.unique(last)]
+            boundaries = self._boundaries.tolist()
+            return [(int(self._rows[b]), boundaries[b], boundaries[b]) for b in np.unique(buckets)]
+        rows, sources, targets = np.zeros((3, len(self._boundaries)), np.int64)  # the most or longest of each bucket
+        np.maximum.at(rows, buckets, np.diff(self._cuts))
+        np.maximum.at(sources, self._buckets, self._sources)
+        np.maximum.at(targets, self._buckets, self._targets)
+        widths = [
+            [padded_length(int(length), self._boundaries) for length in np.maximum.accumulate(longest)]
+            for longest in (sources, targets)
+        ]
+        return [(int(rows[b]), widths[0][b], widths[1][b]) for b in np.unique(buckets)]
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs and the order of the batches in an epoch."""
@@ -177,13 +185,27 @@ def training_plan(
 
     With jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
     """
-    return BatchPlan(
-        source_lengths,
-        target_lengths,
-        batch_tokens=hparams.batch_tokens(replicas),
-        max_length=hparams.max_length,
-        smallest=hparams.min_length_bucket,
-        step=hparams.length_bucket_step,
-        seed=seed,
-        few_shapes=hparams.jit_compile,
-    )
+    lengths = source_lengths, target_lengths
+    return _plan(hparams, *lengths, hparams.batch_tokens(replicas), hparams.max_length, seed, hparams.jit_compile)
+
+
+def evaluation_plan(
+    hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int
+) -> BatchPlan:
+    """The plan of an evaluation: every pair, however long, in batches without gradient accumulation."""
+    longest = int(np.maximum(source_lengths, target_lengths).max())
+    return _plan(hparams, source_lengths, target_lengths, hparams.batch_size * replicas, longest)
+
+
+def _plan(
+    hparams: HParams,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    batch_tokens: int,
+    max_length: int,
+    seed: int = 1,
+    few_shapes: bool = False,
+) -> BatchPlan:
+    """A plan with the buckets of `hparams`."""
+    first, step = hparams.min_length_bucket, hparams.length_bucket_step
+    return BatchPlan(source_lengths, target_lengths, batch_tokens, max_length, first, step, seed, few_shapes)

@@ -23,7 +23,7 @@ from t2tlite.files.atomic_file import check_sha256
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoders
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-MAKE_AGAIN = "Run t2t-datagen again."  # it makes damaged data again
+REGENERATE_HINT = "Run t2t-datagen again."  # it makes damaged data again
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Dataset:
     @functools.cached_property
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
         """The encoders of source and target, loaded once; one object if they share a vocabulary."""
-        return open_encoders(self.folder, *self.manifest.vocabularies, advice=MAKE_AGAIN)
+        return open_encoders(self.folder, *self.manifest.vocabularies, advice=REGENERATE_HINT)
 
     def store(self, split: str) -> TokenStore:
         """The token ids of a split, after checking that no shard has changed since it was written.
@@ -92,17 +92,17 @@ def check_files(folder: Path, manifest: Manifest) -> None:
     for entry in manifest.entries():
         path = folder / entry.file
         if not path.is_file():
-            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. {MAKE_AGAIN}")
+            raise FileNotFoundError(f"{path} is missing, but {MANIFEST} lists it. {REGENERATE_HINT}")
         if path.stat().st_size != entry.bytes:
             raise ValueError(
                 f"{path} must have {entry.bytes:,} bytes, as recorded in {MANIFEST}. Received: "
-                f"{path.stat().st_size:,} bytes. {MAKE_AGAIN}"
+                f"{path.stat().st_size:,} bytes. {REGENERATE_HINT}"
             )
 
 
 def check_contents(folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]) -> None:
     """Raises ValueError if the content of a file is not the recorded content; reads some 1.5 GB/s per core."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
-        checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, MAKE_AGAIN) for entry in entries]
+        checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, REGENERATE_HINT) for entry in entries]
     for check in checks:
         check.result()

@@ -20,10 +20,12 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import numpy as np
+
 from t2tlite.data.manifest import ShardEntry, SplitEntry
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
-from t2tlite.files.atomic_file import file_sha256
+from t2tlite.files.atomic_file import file_sha256, temporary_path
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -110,17 +112,17 @@ def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list
         for task in tasks:
             task = dataclasses.replace(task, path=task.path.absolute())  # workers have a current folder of their own
             if not task.path.exists():
-                chunk = chunks_of[task.path] = task.path.with_name(f".{task.path.name}.chunk.tmp")
-                chunk.write_bytes(pickle.dumps(task))
+                chunks_of[task.path] = temporary_path(task.path)
+                chunks_of[task.path].write_bytes(pickle.dumps(task))
             done.append(dataclasses.replace(task, pairs=[]))
         if chunks_of:
-            pipeline.run(
-                functools.partial(_start_encoding, [path.absolute() for path in vocabularies]), list(chunks_of.values())
-            )
+            start = functools.partial(_start_encoding, [path.absolute() for path in vocabularies])
+            pipeline.run(start, list(chunks_of.values()))
     finally:
         for chunk in chunks_of.values():
             chunk.unlink(missing_ok=True)
-    if missing := [path for path in chunks_of if not path.exists()]:
+    missing = [path for path in chunks_of if not path.exists()]
+    if missing:
         raise ChildProcessError(
             f"The workers of a pipeline must see --data_dir under the same path as this machine. Received: no "
             f"{missing[0]}, although all have finished. Use a file system that all share."
@@ -130,12 +132,11 @@ def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list
 
 def _start_encoding(vocabularies: list[Path]) -> Callable[[Path], None]:
     """The work of a pipeline: encoding the chunk in a file."""
-    encoders = [open_encoder(path) for path in vocabularies]
+    return functools.partial(_encode_file, [open_encoder(path) for path in vocabularies])
 
-    def encode(chunk: Path) -> None:
-        _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
 
-    return encode
+def _encode_file(encoders: list[TextEncoder], chunk: Path) -> None:
+    _encode_chunk(pickle.loads(chunk.read_bytes()), encoders)
 
 
 _encoders: list[TextEncoder] = []  # in an encoding process: one, or the source's and the target's
@@ -159,28 +160,37 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
 
 def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
     """Writes a shard, unless it exists, and returns its split and the manifest's entry for this shard alone."""
-    if not task.path.exists():
-        texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
-        sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
-        rows = zip(task.pairs, sources, targets, strict=True)
-        reasons = [_reason_to_drop(task, pair, len(source), len(target)) for pair, source, target in rows]
-        write_shard(
-            task.path,
-            [source for source, reason in zip(sources, reasons, strict=True) if reason is None],
-            [target for target, reason in zip(targets, reasons, strict=True) if reason is None],
-            vocab_size=max(encoder.vocab_size for encoder in encoders),
-            texts=None if task.split == "train" else texts,
-            notes={"dropped": json.dumps({reason: reasons.count(reason) for reason in DROPPED})},
-        )
-    store = TokenStore([task.path])
-    return task.split, SplitEntry(
-        pairs=len(store),
-        source_tokens=int(store.source_lengths.sum()),
-        target_tokens=int(store.target_lengths.sum()),
-        longest_source=int(store.source_lengths.max(initial=0)),
-        longest_target=int(store.target_lengths.max(initial=0)),
-        dropped=json.loads(read_notes(task.path)["dropped"]),
-        shards=(ShardEntry(task.path.name, len(store), task.path.stat().st_size, file_sha256(task.path)),),
+    if task.path.exists():
+        store = TokenStore([task.path])
+        dropped = json.loads(read_notes(task.path)["dropped"])
+        return task.split, _entry(task.path, store.source_lengths, store.target_lengths, dropped)
+    texts = [source for source, _ in task.pairs], [target for _, target in task.pairs]
+    sources, targets = encoders[0].encode_batch(texts[0]), encoders[-1].encode_batch(texts[1])
+    rows = zip(task.pairs, sources, targets, strict=True)
+    reasons = [_reason_to_drop(task, pair, len(source), len(target)) for pair, source, target in rows]
+    kept = [row for row, reason in enumerate(reasons) if reason is None]
+    dropped = {reason: reasons.count(reason) for reason in DROPPED}
+    lengths = write_shard(
+        task.path,
+        [sources[row] for row in kept],
+        [targets[row] for row in kept],
+        vocab_size=max(encoder.vocab_size for encoder in encoders),
+        texts=None if task.split == "train" else texts,
+        notes={"dropped": json.dumps(dropped)},
+    )
+    return task.split, _entry(task.path, *lengths, dropped)
+
+
+def _entry(path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[str, int]) -> SplitEntry:
+    """The entry of a shard whose sources and targets have these lengths, int32 [N] each."""
+    return SplitEntry(
+        pairs=len(sources),
+        source_tokens=int(sources.sum()),
+        target_tokens=int(targets.sum()),
+        longest_source=int(sources.max(initial=0)),
+        longest_target=int(targets.max(initial=0)),
+        dropped=dropped,
+        shards=(ShardEntry(path.name, len(sources), path.stat().st_size, file_sha256(path)),),
     )
 
 

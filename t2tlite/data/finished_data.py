@@ -8,7 +8,7 @@ from typing import Any
 
 from t2tlite import registry
 from t2tlite.data.dataset import check_contents, check_files
-from t2tlite.data.manifest import MANIFEST, FileEntry, Manifest, read_manifest
+from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
 
@@ -23,15 +23,16 @@ def options(problem: Problem) -> dict[str, Any]:
 def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     """Whether `folder` contains the complete data of `problem`, made with the same options from the same raw files.
 
-    Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and are older than
-    the data are not read again. Data with a missing or changed file is not complete.
+    Raw files that no longer exist are assumed to be unchanged. Files that have the recorded size and modification time
+    are not read again. Data with a missing or changed file is not complete.
 
     Raises ValueError if the folder contains data made from something else, or as `read_manifest`.
     """
     if not (folder / MANIFEST).exists():
         return False
     manifest = read_manifest(folder)
-    if changes := _changes(problem, folder, manifest, tmp_dir):
+    changes = _changes(problem, manifest, tmp_dir)
+    if changes:
         raise ValueError(
             f"{folder} already holds complete data made from something else: {'; '.join(changes)}. Use another "
             f"--data_dir, or delete {folder} to make the data again."
@@ -44,7 +45,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
     return True
 
 
-def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
+def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     then, now = manifest.options, options(problem)
     changes = []
@@ -60,11 +61,10 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
         else:
-            made_at = (folder / MANIFEST).stat().st_mtime
             changes += [
                 f"{path} is not the {entry.file} it was made from"
                 for path, entry in zip(paths, recorded, strict=True)
-                if not _is_same_file(path, entry, made_at)
+                if not entry.is_of(path)
             ]
     for key in sorted({*then, *now}):
         if then.get(key) != now.get(key):
@@ -74,12 +74,7 @@ def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path |
 
 def _names_file(value: Any, names: set[str]) -> bool:
     values = value if isinstance(value, list) else [value]
-    return any(isinstance(one, str) and Path(one).name in names for one in values)
-
-
-def _is_same_file(path: Path, entry: FileEntry, made_at: float) -> bool:
-    status = path.stat()
-    return status.st_size == entry.bytes and (status.st_mtime < made_at or file_sha256(path) == entry.sha256)
+    return any(isinstance(text, str) and Path(text).name in names for text in values)
 
 
 def _shown(value: Any) -> str:

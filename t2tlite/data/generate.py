@@ -39,6 +39,7 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
+DECISIVE_OPTIONS = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 
@@ -97,38 +98,172 @@ def generate(
             failed. The next run resumes.
     """
     started = time.monotonic()
-    tmp_dir = None if tmp_dir is None else Path(tmp_dir)
     if num_processes is None:
         num_processes = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     _check_options(problem, num_processes)
-    folder = Path(data_dir) / problem.name()
     if pipeline is not None:
         pipeline.check()
-    already_there = finished_data.is_complete(problem, folder, tmp_dir)
+    tmp_dir = None if tmp_dir is None else Path(tmp_dir)
+    build = DataBuild(problem, Path(data_dir) / problem.name(), tmp_dir, num_processes, pipeline)
+    already_there = build.is_complete()
     if not already_there:
-        text = _read_text(problem, tmp_dir)
+        sample = build.read_corpus()
         try:
-            with only_process(folder, "make data"):
-                # another process may have finished while this one was reading
-                if not finished_data.is_complete(problem, folder, tmp_dir):
-                    _make(problem, folder, tmp_dir, text, num_processes, pipeline)
+            with only_process(build.folder, "make data"):
+                if not build.is_complete():  # another process may have finished while this one was reading
+                    build.learn_vocabulary(sample)
+                    del sample  # encoding needs its memory
+                    build.write_manifest(build.write_shards())
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
             raise OSError(
-                f"The disk of {folder} is full. Free some space and run the same command again; it resumes."
+                f"The disk of {build.folder} is full. Free some space and run the same command again; it resumes."
             ) from error
     dataset = open_dataset(data_dir, problem.name() + ("_rev" if problem.reverse else ""))
     return Generated(dataset, time.monotonic() - started, already_there)
 
 
-@dataclasses.dataclass
-class _Text:
-    """The result of step 1."""
+@dataclasses.dataclass(frozen=True)
+class _Origin:
+    """What incomplete data is made from: the content of `unfinished.json`."""
 
-    pairs: dict[str, int]  # pairs of each split, including those to be dropped
-    sha256: str  # of all text
-    sample: TextSample
+    problem: str
+    options: dict[str, Any]  # on which the vocabulary and the shards depend
+    text_sha256: str
+    chunk: tuple[int, int]  # the largest, pairs and characters
+    vocabulary_sha256: tuple[str, ...]
+
+
+class DataBuild:
+    """The making of a problem's data in a folder, in the four steps of its methods."""
+
+    def __init__(
+        self, problem: Problem, folder: Path, tmp_dir: Path | None, num_processes: int, pipeline: Pipeline | None
+    ) -> None:
+        self.problem = problem
+        self.folder = folder
+        self.tmp_dir = tmp_dir
+        self.num_processes = num_processes
+        self.pipeline = pipeline
+        self.vocabularies = [folder / name for name in vocabulary_names(problem)]
+        # set by `read_corpus`
+        self.pairs = dict.fromkeys(problem.splits(), 0)  # in each split, including those to be dropped
+        self.text_sha256 = ""  # of all text
+
+    def is_complete(self) -> bool:
+        """Whether the folder has this data already; raises as `finished_data.is_complete`."""
+        return finished_data.is_complete(self.problem, self.folder, self.tmp_dir)
+
+    def read_corpus(self) -> TextSample:
+        """Step 1: checks and counts all pairs; returns a sample of the training text."""
+        name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
+        for split in self.pairs:
+            digest.update(f"{split}\n".encode())
+            for source, target in _bar(f"reading {split}", self.problem.pairs(split, self.tmp_dir)):
+                self.pairs[split] += 1
+                try:
+                    _check_pair(source, target)
+                except ValueError as error:
+                    raise ValueError(f"{name}, {split} pair {self.pairs[split]}: {error}") from error
+                digest.update(f"{source}\n{target}\n".encode())
+                if split == "train" and source.strip() and target.strip():
+                    sample.add(source, target)
+            if self.pairs[split] == 0 or (split == "train" and len(sample) == 0):
+                kind = "pair with text on both sides" if split == "train" else "pair"
+                raise ValueError(
+                    f"{name} needs at least one {kind} in {split}. Received: {self.pairs[split]} pairs. "
+                    "Check its files."
+                )
+        self.text_sha256 = digest.hexdigest()
+        return sample
+
+    def learn_vocabulary(self, sample: TextSample) -> None:
+        """Step 2: learns or copies the vocabulary, unless an interrupted run has made it from the same text."""
+        (self.folder / MANIFEST).unlink(missing_ok=True)  # of data with a missing or changed file
+        remove_temporary_files(self.folder)
+        unfinished, begun = self.folder / UNFINISHED, None
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            begun = read_record(unfinished, _Origin, f"Delete {self.folder}.")
+        if begun == self._origin():
+            return
+        problem = self.problem
+        if problem.vocab_file:
+            for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
+                copy_file(Path(given).expanduser(), path)
+        else:
+            with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
+                shrink = problem.has_default("vocab_size")
+                symbols = problem.symbols(self.tmp_dir)
+                sample.learn_vocabulary(problem.vocab_size, self.vocabularies[0], symbols, shrink)
+                bar.refresh()
+        unfinished.unlink(missing_ok=True)
+        for path in self.folder.glob(SHARDS):
+            path.unlink()
+        write_record(unfinished, self._origin())
+
+    def write_shards(self) -> dict[str, SplitEntry]:
+        """Step 3: writes the shards; returns the manifest's entry for each split."""
+        tasks = self._tasks()
+        if self.pipeline is not None:
+            tasks = iter(encode_shards.encode_in(self.pipeline, tasks, self.vocabularies))
+        total = sum(self.pairs.values())
+        num_chunks = -(-total // encode_shards.CHUNK_PAIRS)  # more processes would have nothing to do
+        splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in self.pairs}
+        entries = encode_shards.encode_all(tasks, self.vocabularies, min(self.num_processes, num_chunks))
+        with contextlib.closing(entries), _bar("encoding", total=total) as bar:
+            for split, entry in entries:
+                splits[split] += entry
+                bar.update(entry.pairs + sum(entry.dropped.values()))
+        return splits
+
+    def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
+        """Step 4: writes the manifest. Raises ValueError if there are no training pairs."""
+        problem = self.problem
+        if splits["train"].pairs == 0:
+            raise ValueError(
+                f"{problem.name()} needs training pairs. Received: {self.pairs['train']}, of which max_length="
+                f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
+            )
+        entries = [VocabularyEntry.of(path) for path in self.vocabularies]
+        manifest = Manifest(
+            problem=problem.name(),
+            task=problem.task,
+            t2tlite=t2tlite.__version__,
+            options=finished_data.options(problem),
+            languages=Languages(problem.source_language, problem.target_language),
+            decode_defaults=dict(problem.decode_defaults),
+            vocabulary=entries[0],
+            target_vocabulary=entries[1] if len(entries) == 2 else None,
+            splits=splits,
+            made_from=tuple(map(FileEntry.of, problem.files(self.tmp_dir))),
+        )
+        write_record(self.folder / MANIFEST, manifest)
+        (self.folder / UNFINISHED).unlink(missing_ok=True)
+
+    def _tasks(self) -> Iterator[ChunkTask]:
+        problem = self.problem
+        for split, expected in self.pairs.items():
+            count = 0
+            for number, chunk in enumerate(encode_shards.chunks(problem.pairs(split, self.tmp_dir))):
+                count += len(chunk)
+                path = self.folder / f"{split}-{number:05d}.arrow"
+                yield ChunkTask(split, path, chunk, problem.max_length, problem.max_length_ratio)
+            if count != expected:
+                raise ValueError(
+                    f"{problem.name()} must yield the same pairs each time. Received: {expected} pairs of {split} at "
+                    f"first, then {count}. Make sure that nothing writes its files, and run t2t-datagen again."
+                )
+
+    def _origin(self) -> _Origin:
+        options = finished_data.options(self.problem)
+        return _Origin(
+            problem=self.problem.name(),
+            options={name: options[name] for name in DECISIVE_OPTIONS},
+            text_sha256=self.text_sha256,
+            chunk=(encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS),
+            vocabulary_sha256=tuple(file_sha256(path) for path in self.vocabularies if path.exists()),
+        )
 
 
 def _check_options(problem: Problem, num_processes: int) -> None:
@@ -145,31 +280,6 @@ def _check_options(problem: Problem, num_processes: int) -> None:
         raise ValueError(f"A problem must have the splits train and dev. Received: {', '.join(problem.splits())}.")
 
 
-def _read_text(problem: Problem, tmp_dir: Path | None) -> _Text:
-    """Step 1."""
-    counts = dict.fromkeys(problem.splits(), 0)
-    digest = hashlib.sha256()
-    sample = TextSample()
-    for split in counts:
-        digest.update(f"{split}\n".encode())
-        for source, target in _bar(f"reading {split}", problem.pairs(split, tmp_dir)):
-            counts[split] += 1
-            try:
-                _check_pair(source, target)
-            except ValueError as error:
-                raise ValueError(f"{problem.name()}, {split} pair {counts[split]}: {error}") from error
-            digest.update(f"{source}\n{target}\n".encode())
-            if split == "train" and source.strip() and target.strip():
-                sample.add(source, target)
-        if counts[split] == 0 or (split == "train" and len(sample) == 0):
-            kind = "pair with text on both sides" if split == "train" else "pair"
-            raise ValueError(
-                f"{problem.name()} needs at least one {kind} in {split}. Received: {counts[split]} pairs. "
-                "Check its files."
-            )
-    return _Text(counts, digest.hexdigest(), sample)
-
-
 def _check_pair(source: str, target: str) -> None:
     if not (isinstance(source, str) and isinstance(target, str)):
         raise ValueError(f"Source and target must be text. Received: {source!r} and {target!r}.")
@@ -177,99 +287,6 @@ def _check_pair(source: str, target: str) -> None:
         raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
     check_unicode(source)
     check_unicode(target)
-
-
-def _make(
-    problem: Problem, folder: Path, tmp_dir: Path | None, text: _Text, num_processes: int, pipeline: Pipeline | None
-) -> None:
-    """Steps 2 to 4, in a folder without complete data."""
-    (folder / MANIFEST).unlink(missing_ok=True)  # of data with a missing or changed file
-    remove_temporary_files(folder)
-    vocabularies = [folder / name for name in vocabulary_names(problem)]
-    begun: dict[str, Any] | None = None
-    with contextlib.suppress(FileNotFoundError, ValueError):
-        begun = read_record(folder / UNFINISHED, dict[str, Any], f"Delete {folder}.")
-    if begun != _unfinished(problem, text, vocabularies):
-        if problem.vocab_file:
-            for given, path in zip(problem.vocab_file, vocabularies, strict=True):
-                copy_file(Path(given).expanduser(), path)
-        else:
-            with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
-                shrink = problem.has_default("vocab_size")
-                text.sample.learn_vocabulary(problem.vocab_size, vocabularies[0], problem.symbols(tmp_dir), shrink)
-                bar.refresh()
-        (folder / UNFINISHED).unlink(missing_ok=True)
-        for path in folder.glob(SHARDS):
-            path.unlink()
-        write_record(folder / UNFINISHED, _unfinished(problem, text, vocabularies))
-    text.sample = TextSample()  # frees its memory for the encoding
-    tasks = _tasks(problem, folder, tmp_dir, text.pairs)
-    if pipeline is not None:
-        tasks = iter(encode_shards.encode_in(pipeline, tasks, vocabularies))
-    splits = _write_shards(tasks, text.pairs, vocabularies, num_processes)
-    if splits["train"].pairs == 0:
-        raise ValueError(
-            f"{problem.name()} needs training pairs. Received: {text.pairs['train']}, of which max_length="
-            f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
-        )
-    entries = [VocabularyEntry.of(path) for path in vocabularies]
-    manifest = Manifest(
-        problem=problem.name(),
-        task=problem.task,
-        t2tlite=t2tlite.__version__,
-        options=finished_data.options(problem),
-        languages=Languages(problem.source_language, problem.target_language),
-        decode_defaults=dict(problem.decode_defaults),
-        vocabulary=entries[0],
-        target_vocabulary=entries[1] if len(entries) == 2 else None,
-        splits=splits,
-        made_from=tuple(
-            FileEntry(path.name, path.stat().st_size, file_sha256(path)) for path in problem.files(tmp_dir)
-        ),
-    )
-    write_record(folder / MANIFEST, manifest)
-    (folder / UNFINISHED).unlink(missing_ok=True)
-
-
-def _write_shards(
-    tasks: Iterator[ChunkTask], pairs: dict[str, int], vocabularies: list[Path], num_processes: int
-) -> dict[str, SplitEntry]:
-    """Step 3. Returns the manifest's entry for each split."""
-    splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in pairs}
-    useful = -(-sum(pairs.values()) // encode_shards.CHUNK_PAIRS)  # no more processes than chunks
-    entries = encode_shards.encode_all(tasks, vocabularies, min(num_processes, useful))
-    with contextlib.closing(entries), _bar("encoding", total=sum(pairs.values())) as bar:
-        for split, entry in entries:
-            splits[split] += entry
-            bar.update(entry.pairs + sum(entry.dropped.values()))
-    return splits
-
-
-def _tasks(problem: Problem, folder: Path, tmp_dir: Path | None, expected: dict[str, int]) -> Iterator[ChunkTask]:
-    for split, count in expected.items():
-        seen = 0
-        for number, chunk in enumerate(encode_shards.chunks(problem.pairs(split, tmp_dir))):
-            seen += len(chunk)
-            path = folder / f"{split}-{number:05d}.arrow"
-            yield ChunkTask(split, path, chunk, problem.max_length, problem.max_length_ratio)
-        if seen != count:
-            raise ValueError(
-                f"{problem.name()} must yield the same pairs each time. Received: {count} pairs of {split} at first, "
-                f"then {seen}. Make sure that nothing writes its files, and run t2t-datagen again."
-            )
-
-
-def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict[str, Any]:
-    """What the incomplete data is made from: the content of `unfinished.json`."""
-    options = finished_data.options(problem)
-    decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
-    return {
-        "problem": problem.name(),
-        "options": {name: options[name] for name in decisive},
-        "text_sha256": text.sha256,
-        "chunk": [encode_shards.CHUNK_PAIRS, encode_shards.CHUNK_CHARACTERS],
-        "vocabulary_sha256": [file_sha256(path) for path in vocabularies if path.exists()],
-    }
 
 
 def _bar(what: str, pairs: Iterable[tuple[str, str]] | None = None, total: int | None = None) -> tqdm:

@@ -13,7 +13,7 @@ from t2tlite.vocabularies.sentencepiece_encoder import MAX_VOCAB_SIZE, Vocabular
 from t2tlite.vocabularies.subword_builder import build_subwords
 
 SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
-LONGEST_TEXT = 10_000  # characters kept of one text
+MAX_TEXT_CHARACTERS = 10_000  # kept of each text
 SMALL_TEXT = 5_000_000  # characters; all pieces that they can have are learned within seconds
 PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair in addition to their characters
 
@@ -38,7 +38,7 @@ class TextSample:
 
     def add(self, source: str, target: str) -> None:
         """Offers a pair to the sample."""
-        pair = self._random.random(), source[:LONGEST_TEXT], target[:LONGEST_TEXT]
+        pair = self._random.random(), source[:MAX_TEXT_CHARACTERS], target[:MAX_TEXT_CHARACTERS]
         if pair[0] < self._threshold:
             self._pairs.append(pair)
             self._size += _size(pair)

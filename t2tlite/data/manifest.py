@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
@@ -26,7 +27,21 @@ class FileEntry:
 
     file: str
     bytes: int
+    modified_ns: int  # its modification time, by which a file that is unchanged need not be read again
     sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> FileEntry:
+        """The entry of a file."""
+        status = path.stat()
+        return cls(path.name, status.st_size, status.st_mtime_ns, file_sha256(path))
+
+    def is_of(self, path: Path) -> bool:
+        """Whether a file has the recorded content; it is read only if its modification time differs."""
+        status = path.stat()
+        if status.st_size != self.bytes:
+            return False
+        return status.st_mtime_ns == self.modified_ns or file_sha256(path) == self.sha256
 
 
 @dataclasses.dataclass(frozen=True)

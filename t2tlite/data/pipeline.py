@@ -19,7 +19,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from typing import Any
 
-Work = Callable[[Any], None]  # of a task
+WorkerFunction = Callable[[Any], None]  # of a task
 QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in processes of their own; Beam's default is INFO
 DASK = "DaskRunner"  # Beam knows other runners by their short names
 DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
@@ -33,7 +33,7 @@ class Pipeline:
     runner: str  # DirectRunner on this machine, DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ...
     options: str = ""  # Beam's own, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
 
-    def run(self, start: Callable[[], Work], tasks: Sequence[Any]) -> None:
+    def run(self, start: Callable[[], WorkerFunction], tasks: Sequence[Any]) -> None:
         """Calls `start` in each thread of each worker, and the function that it returns once or more with each task.
 
         `start` and the tasks can be pickled. Raises ValueError for an unknown runner or a bad option, or if Apache Beam
@@ -103,13 +103,13 @@ class _Started(threading.local):
     """What a thread of a worker has started: loading a model takes longer than many a task."""
 
     pipeline: str = ""
-    work: Work
+    work: WorkerFunction
 
 
 _started = _Started()
 
 
-def _call(pipeline: str, start: Callable[[], Work], task: Any) -> None:
+def _call(pipeline: str, start: Callable[[], WorkerFunction], task: Any) -> None:
     """Does a task by the function that `start` returns, which is called once for each pipeline and thread.
 
     Beam's own place for this, DoFn.setup, is called for each task by the Dask runner.

@@ -29,12 +29,13 @@ def write_shard(
     vocab_size: int,
     texts: tuple[Sequence[str], Sequence[str]] | None = None,
     notes: Mapping[str, str] | None = None,
-) -> None:
-    """Writes one shard atomically. The same arguments give the same bytes.
+) -> tuple[np.ndarray, np.ndarray]:
+    """Writes one shard atomically; returns the lengths of sources and targets, EOS included, int32 [N] each.
 
     Sources and targets are token ids without EOS, which is appended here. They are less than `vocab_size`, and take 2
     bytes each, or 4 if `vocab_size` exceeds 65,536. `texts` are the texts of sources and targets, if the shard keeps
-    them; `read_notes` returns `notes`. Raises ValueError if the numbers of rows differ or an id is out of range.
+    them; `read_notes` returns `notes`. The same arguments give the same bytes. Raises ValueError if the numbers of
+    rows differ or an id is out of range.
     """
     columns = {
         side: _id_column(rows, vocab_size, f"{side} of {path}")
@@ -50,6 +51,8 @@ def write_shard(
     )
     with atomic_file(path) as file, pa.ipc.new_file(file, schema) as writer:
         writer.write_batch(pa.record_batch(list(columns.values()), schema=schema))
+    source_lengths, target_lengths = (np.diff(columns[side].offsets.to_numpy()) for side in SIDES)
+    return source_lengths, target_lengths
 
 
 def read_notes(path: Path) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import hashlib
 import os
 import re
@@ -17,7 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")  # /dev/stdout is a symbolic link to one of these
-MOST_LINKS = 40  # in a chain of symbolic links, as in Linux
+MAX_LINKS = 40  # in a chain of symbolic links, as in Linux
+TEMPORARY = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")  # as `temporary_path` names files
 
 
 @contextlib.contextmanager
@@ -33,9 +33,10 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
         with open_directly(path) as file:
             yield file
         return
-    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.tmp")
+    temporary = temporary_path(target)
+    file = temporary.open("xb")
     try:
-        with temporary.open("xb") as file:
+        with file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -43,6 +44,11 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def temporary_path(path: Path) -> Path:
+    """`.NAME.<random>.tmp` beside `path`, the name of a new file; `remove_temporary_files` removes it after a kill."""
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 
 
 def replaceable(path: str | Path) -> Path | None:
@@ -78,7 +84,7 @@ def check_writable(path: str | Path) -> None:
 def _follow(path: Path) -> Path | int:
     """Where symbolic links lead: a path, or the number of a file descriptor."""
     start = path
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if descriptor := DESCRIPTOR.fullmatch(str(path)):
             return int(descriptor[1])
         if not path.is_symlink():
@@ -88,9 +94,14 @@ def _follow(path: Path) -> Path | int:
 
 
 def remove_temporary_files(folder: Path, name: str | None = None) -> None:
-    """Removes the temporary files of `atomic_file` that killed processes left in `folder`: all, or those of a file."""
-    for path in folder.glob(f".{glob.escape(name)}.????????.tmp" if name else ".*.tmp"):
-        path.unlink(missing_ok=True)
+    """Removes the temporary files that killed processes left in `folder`: all, or those of the file `name`.
+
+    Files of other names stay: t2tlite has not written them.
+    """
+    for path in folder.glob(".*.tmp"):
+        match = TEMPORARY.fullmatch(path.name)
+        if match and name in (None, match[1]):
+            path.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

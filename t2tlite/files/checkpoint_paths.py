@@ -25,8 +25,8 @@ SAVING = ".saving"  # the folder in which a checkpoint is written before it is m
 def list_checkpoints(folder: Path) -> list[str]:
     """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; empty if there is no such folder."""
     name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
-    found = [str(path.with_suffix("")) for path in folder.glob("*.index") if name.fullmatch(path.name)]
-    return sorted(found, key=step_of)
+    checkpoints = [str(path.with_suffix("")) for path in folder.glob("*.index") if name.fullmatch(path.name)]
+    return sorted(checkpoints, key=step_of)
 
 
 def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
@@ -49,17 +49,19 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
     else:
         where = [run if text == NEWEST else run / text]
     for path in where:
-        if found := _checkpoint_at(path):
-            return found
+        checkpoint = _checkpoint_at(path)
+        if checkpoint:
+            return checkpoint
     raise FileNotFoundError(_not_found(where[0], _advice(run, text)))
 
 
 def checkpoint_at(path: str | Path) -> str:
     """The checkpoint at a path, or the newest in a folder; FileNotFoundError if there is none."""
     path = Path(path).expanduser()
-    if found := _checkpoint_at(path):
-        return found
-    raise FileNotFoundError(_not_found(path, "Train first, or name another."))
+    checkpoint = _checkpoint_at(path)
+    if checkpoint is None:
+        raise FileNotFoundError(_not_found(path, "Train first, or name another."))
+    return checkpoint
 
 
 def _checkpoint_at(path: Path) -> str | None:
@@ -79,9 +81,10 @@ def _not_found(where: Path, advice: str) -> str:
 def _advice(run: Path, chosen: str) -> str:
     """What to choose instead of a checkpoint that the run does not have."""
     others = [Path(path).name for path in list_checkpoints(run)]
-    others += [
-        f"{name} (step {step_of(found):,})" for name in (BEST, AVERAGED) if (found := _checkpoint_at(run / name))
-    ]
+    for name in (BEST, AVERAGED):
+        checkpoint = _checkpoint_at(run / name)
+        if checkpoint:
+            others.append(f"{name} (step {step_of(checkpoint):,})")
     here = f" ./{chosen} is the one in the current folder." if os.sep not in chosen and Path(chosen).exists() else ""
     if not others:
         return f"Train first, or name another.{here}"
@@ -147,13 +150,10 @@ def remove_unfinished(folder: Path) -> None:
     remove_temporary_files(folder)
     shutil.rmtree(folder / SAVING, ignore_errors=True)
     checkpoints = list_checkpoints(folder)
-    data = r"\.data-\d+-of-\d+"
-    name = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)({data}|_temp|(\.index|{data})\.tempstate\d+)")
+    data_file = re.compile(rf"({re.escape(CHECKPOINT_PREFIX)}-\d+)\.data-\d+-of-\d+")
     for path in folder.iterdir():
-        match = name.fullmatch(path.name)
-        if match and match[2] == "_temp":  # of older versions, in which TensorFlow saved in the folder itself
-            shutil.rmtree(path, ignore_errors=True)
-        elif match and (match[3] or str(folder / match[1]) not in checkpoints):
+        match = data_file.fullmatch(path.name)
+        if match and str(folder / match[1]) not in checkpoints:
             path.unlink(missing_ok=True)
 
 

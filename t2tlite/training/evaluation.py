@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import HParams
-from t2tlite.data.batch_plan import BatchPlan
+from t2tlite.data.batch_plan import evaluation_plan
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
 from t2tlite.training.train_step import correct_tokens, smoothed_cross_entropy
@@ -51,14 +51,7 @@ def make_evaluation(
     """
     longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
     hparams.check_positions(longest, "a pair to evaluate")
-    plan = BatchPlan(
-        store.source_lengths,
-        store.target_lengths,
-        batch_tokens=hparams.batch_size * strategy.num_replicas_in_sync,
-        max_length=longest,
-        smallest=hparams.min_length_bucket,
-        step=hparams.length_bucket_step,
-    )
+    plan = evaluation_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync)
     batches = min(max_batches or plan.num_batches, plan.num_batches)
 
     def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:

@@ -69,7 +69,9 @@ def test_manifest(tmp_path):
         "max_length_ratio": 0.0,
         "train": str(raw),
     }
-    assert manifest["made_from"] == [{"file": "raw.tsv", "bytes": raw.stat().st_size, "sha256": digest}]
+    status = raw.stat()
+    entry = {"file": "raw.tsv", "bytes": status.st_size, "modified_ns": status.st_mtime_ns, "sha256": digest}
+    assert manifest["made_from"] == [entry]
     assert (manifest["vocabulary"]["type"], manifest["vocabulary"]["size"]) == ("sentencepiece", 330)
     for entry in [manifest["vocabulary"], *manifest["splits"]["train"]["shards"]]:
         content = (folder / entry["file"]).read_bytes()

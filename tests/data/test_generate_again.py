@@ -59,7 +59,7 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
 
     def replace(source, target):
         if next(counter) == writes:
-            Path(source).with_name(".left.arrow.0.tmp").write_bytes(b"half")
+            Path(source).with_name(".left.arrow.0123abcd.tmp").write_bytes(b"half")
             raise InterruptedRunError
         os.rename(source, target)
 
@@ -153,6 +153,11 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     raw.write_text("a\tb\n")
     with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv"):
         generate(FileTask(train=str(raw)), data)
+
+    # the same size and an earlier modification time, as `cp -p` gives it, another content
+    os.utime(moved, (0, 0))
+    with pytest.raises(ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"):
+        generate(FileTask(train=str(moved)), data)
 
     # gone: the data is still good
     raw.unlink()

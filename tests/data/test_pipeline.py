@@ -52,7 +52,7 @@ def test_a_pipeline_that_fails_keeps_finished_shards_and_leaves_no_others(tmp_pa
     def fail_at_three(path, *args, **more):
         if path.name == "train-00003.arrow":
             raise OSError("the disk is gone")
-        write(path, *args, **more)
+        return write(path, *args, **more)
 
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "write_shard", fail_at_three)
@@ -113,7 +113,7 @@ encode_shards.CHUNK_PAIRS = 50
 write = encode_shards.write_shard
 def slow(*args, **more):
     time.sleep(0.5)
-    write(*args, **more)
+    return write(*args, **more)
 encode_shards.write_shard = slow
 generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
 """

@@ -25,9 +25,9 @@ import t2tlite
 
 COMMANDS = ("t2t_datagen", "t2t_trainer", "t2t_avg_checkpoints", "t2t_decoder")
 PHASES = {  # function -> what happens in it; the innermost counts
-    "_read_text": "reading text",
+    "read_corpus": "reading text",
     "learn_vocabulary": "learning the vocabulary",
-    "_write_shards": "writing shards",
+    "write_shards": "writing shards",
     "_train_on": "training",
     "_save": "saving",
     "_evaluate_and_keep": "evaluating",

@@ -33,6 +33,13 @@ def test_a_second_process_is_refused_and_the_folder_is_left_as_it_was(tmp_path):
     assert not oven.exists()  # left empty
 
 
+def test_users_file_of_the_locks_name_stays(tmp_path):
+    (tmp_path / LOCK).write_text("of another program")
+    with only_process(tmp_path, "bake"):
+        pass
+    assert (tmp_path / LOCK).read_text() == "of another program"
+
+
 def test_a_process_can_wait_for_the_other(tmp_path):
     """The first one leaves the folder empty, and so removes it, while the second waits."""
     oven, order = tmp_path / "oven", []

@@ -1,4 +1,7 @@
-"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them."""
+"""Line charts over training steps, drawn by matplotlib as SVG in the colours of the page around them.
+
+Importing this module raises ImportError if matplotlib is not installed.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,16 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, StrMethodFormatter
 
 INK = "#010101"  # stands for the colour of the page's text
 COLOURS = ("#3f80c0", "#d4682c")  # at least 3:1 against white and against the dark page
-MOST_POINTS = 200  # a longer line is drawn through the means of this many segments
-LARGEST = 1e100  # matplotlib cannot draw values near the largest float
-MOST_DOTS = 60  # a longer line has no dots
+MAX_POINTS = 200  # a longer line is drawn through the means of this many segments
+MAX_VALUE = 1e100  # matplotlib cannot draw values near the largest float
+MAX_DOTS = 60  # a longer line has no dots
 STYLE = {
     **dict.fromkeys("text.color axes.edgecolor axes.labelcolor xtick.color ytick.color grid.color".split(), INK),
     **dict.fromkeys(("axes.spines.top", "axes.spines.right", "legend.frameon"), False),
@@ -35,16 +41,12 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
     """Draws one line, or two, over training steps: `series`, name -> step -> value, which are in `unit`.
 
     A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are not
-    finite or above LARGEST are left out, and on a logarithmic scale (`log`) those that are not above 0.
+    finite or above MAX_VALUE are left out, and on a logarithmic scale (`log`) those that are not above 0.
 
-    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw. Raises
-    ImportError if matplotlib is not installed.
+    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw.
     """
-    import matplotlib
-    from matplotlib.figure import Figure
-    from matplotlib.ticker import EngFormatter, LogLocator, NullLocator, StrMethodFormatter
-
-    lines = {name: points for name, values in series.items() if len(points := _points(values, log))}
+    lines = {name: _points(values, log) for name, values in series.items()}
+    lines = {name: points for name, points in lines.items() if len(points)}
     if not lines:
         return ""
     style: dict[Any, Any] = {**STYLE, "svg.hashsalt": title}  # makes a drawing's names the same at each call
@@ -52,7 +54,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
         figure = Figure(figsize=(5, 2.8), layout="constrained")
         axes = figure.subplots()
         for colour, (name, points) in zip(COLOURS, lines.items(), strict=False):
-            marker = "o" if len(points) <= MOST_DOTS else None
+            marker = "o" if len(points) <= MAX_DOTS else None
             axes.plot(*points.T, color=colour, marker=marker, markersize=3, linewidth=1.3, label=name)
         axes.set_title(title, parse_math=False)
         axes.set(xlabel="step", ylabel=unit)
@@ -82,7 +84,8 @@ def _embeddable(svg: str, label: str) -> str:
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
-    """The points to draw of a line, [points, (step, value)]: at most MOST_POINTS, in the order of the steps."""
-    found = [(step, value) for step, value in sorted(values.items()) if abs(value) < LARGEST and (value > 0 or not log)]
-    stretches = np.array_split(np.array(found).reshape(-1, 2), max(1, min(len(found), MOST_POINTS)))
-    return np.array([stretch.mean(axis=0) for stretch in stretches if len(stretch)])
+    """The points to draw of a line, [points, (step, value)]: at most MAX_POINTS, in the order of the steps."""
+    lowest = 0 if log else -MAX_VALUE
+    points = [(step, value) for step, value in sorted(values.items()) if lowest < value < MAX_VALUE]
+    segments = np.array_split(np.array(points).reshape(-1, 2), max(1, min(len(points), MAX_POINTS)))
+    return np.array([segment.mean(axis=0) for segment in segments if len(segment)])

@@ -27,7 +27,6 @@ from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step
 from t2tlite.programs.report import document
 from t2tlite.programs.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.programs.report.events import History, read_history
-from t2tlite.programs.report.line_chart import line_chart
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
 from t2tlite.programs.runs.load import run_dataset
@@ -40,8 +39,8 @@ SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if
 CURVE_ROWS = 12  # of the table of values
 NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
 
-# chart title, unit, legend -> metric, whether the scale is logarithmic
-CHARTS: list[tuple[str, str, dict[str, str], bool]] = [
+Chart = tuple[str, str, dict[str, str], bool]  # title, unit, legend -> metric, whether the scale is logarithmic
+CHARTS: list[Chart] = [
     ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
     ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
     ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
@@ -107,7 +106,8 @@ def _summary(
     if manifest:
         pair = " to ".join(filter(None, manifest.language_pair))
         rows.insert(0, ("problem", manifest.name + (f" ({pair})" if pair else "")))
-    if checkpoints := run.checkpoints():
+    checkpoints = run.checkpoints()
+    if checkpoints:
         rows.append(("trained", f"{step_of(checkpoints[-1]):,} steps"))
         variables = missing.attempt(lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. ")
         parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
@@ -116,9 +116,11 @@ def _summary(
         rows.append(("training pairs", f"{manifest.splits['train'].pairs:,}"))
     if history.seconds:
         rows.append(("training time", f"{timedelta(seconds=round(history.seconds))}, evaluation included"))
-    if costs := missing.attempt(run.costs):
+    costs = missing.attempt(run.costs)
+    if costs:
         rows.append(("training cost", f"{costs[-1].flops:.2g} floating-point operations, by formula"))
-    if best := missing.attempt(run.best):
+    best = missing.attempt(run.best)
+    if best:
         metrics = ", ".join(f"{name} {value:.4g}" for name, value in best.metrics.items())
         rows.append(("best on dev", f"step {best.step:,}: {metrics}"))
     for record in decodes[:1]:
@@ -161,21 +163,23 @@ def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
 def _samples(
     run: RunFolder, manifest: RunManifest, record: DecodeRecord, data_dir: Path | None, missing: Missing
 ) -> list[str]:
-    def pairs() -> tuple[list[str], list[str]]:
-        store = run_dataset(run, data_dir).store(record.split)
-        if len(store) != record.sentences:
-            raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
-        return store.source_text(), store.target_text()
-
     task = missing.attempt(lambda: open_task(manifest.task, manifest.options), "Samples cannot be shown. ")
     outputs = missing.attempt(lambda: run.outputs(record), f"The outputs of {record.name} cannot be shown. ")
     if task is None or outputs is None:
         return []
-    texts = missing.attempt(pairs, "Samples lack sources and references. ") or ([], [])
+    texts = missing.attempt(lambda: _pairs(run, record, data_dir), "Samples lack sources and references. ") or ([], [])
     chosen = f"Some of {record.sentences:,} sentences of {record.split}, evenly spread"
     note = f"{chosen}, decoded with {_checkpoint(record)}."
     samples = missing.attempt(lambda: sample_blocks(task, outputs, *texts), "Samples cannot be shown. ")
     return [paragraph(note), *(samples or [])]
+
+
+def _pairs(run: RunFolder, record: DecodeRecord, data_dir: Path | None) -> tuple[list[str], list[str]]:
+    """The sources and references of a decoded split."""
+    store = run_dataset(run, data_dir).store(record.split)
+    if len(store) != record.sentences:
+        raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
+    return store.source_text(), store.target_text()
 
 
 def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
@@ -191,17 +195,25 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
     chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
     values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
     note = "The training loss includes label smoothing and dropout, the dev loss neither."
-    evaluated, drawn = _only_evaluation(metrics), []
+    evaluated = _only_evaluation(metrics)
     try:
-        for title, unit, lines, log in charts:
-            series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
-            drawn.append(line_chart(title, unit, series, log) if series else "")
+        drawn = _draw(charts, metrics)
     except ImportError:
         reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
         advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
         return [advice, *evaluated, values]
-    found = list(filter(None, drawn))
-    return [paragraph(note), *evaluated, *([drawings(found)] if found else []), folded("Values of the curves", values)]
+    return [paragraph(note), *evaluated, *([drawings(drawn)] if drawn else []), folded("Values of the curves", values)]
+
+
+def _draw(charts: Sequence[Chart], metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """The charts of metrics with more than one value. Raises ImportError if matplotlib is not installed."""
+    from t2tlite.programs.report.line_chart import line_chart
+
+    drawn = []
+    for title, unit, lines, log in charts:
+        series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
+        drawn.append(line_chart(title, unit, series, log) if series else "")
+    return list(filter(None, drawn))
 
 
 def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
@@ -240,8 +252,8 @@ def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str
     if name is None:
         missing.append(f"flags.txt names no hparam set, {compared}")
     elif base is None:
-        own = "If it is one of your own, give --t2t_usr_dir."
-        missing.append(f"The hparam set {name} is not known here, {compared} {own}")
+        advice = "If it is one of your own, give --t2t_usr_dir."
+        missing.append(f"The hparam set {name} is not known here, {compared} {advice}")
     hparams = missing.attempt(run.hparams)
     if hparams is None:
         return []

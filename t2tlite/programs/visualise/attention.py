@@ -1,16 +1,18 @@
-"""The attention weights of a sentence pair, shown as a page or a picture."""
+"""The attention of a model for one sentence pair, to look at or save; `Translator.attention` makes one."""
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
 from t2tlite.programs.visualise import attention_page, attention_pictures
-from t2tlite.programs.visualise.pair_attention import KINDS, PairAttention
+from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
 
 
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Attention(PairAttention):
     """Attention weights that a notebook shows as the page of attention_page.py, which `save` writes."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.programs.visualise.pair_attention import (
+from t2tlite.programs.visualise.attention_weights import (
     KINDS,
     NOTES,
     TITLES,
@@ -60,9 +60,8 @@ def write_page(attention: PairAttention, path: str | Path, **chosen: Any) -> Non
 
 
 def _resource(name: str) -> str:
-    return (
-        importlib.resources.files("t2tlite.programs.visualise").joinpath(name).read_text(encoding="utf-8").rstrip("\n")
-    )
+    folder = importlib.resources.files("t2tlite.programs.visualise")
+    return folder.joinpath(name).read_text(encoding="utf-8").rstrip("\n")
 
 
 def _kind_data(attention: PairAttention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import textwrap
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.programs.visualise.pair_attention import (
+from t2tlite.programs.visualise.attention_weights import (
     KINDS,
     SPACE,
     Layer,
@@ -27,7 +28,9 @@ from t2tlite.programs.visualise.pair_attention import (
 )
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 # Okabe and Ito's colours, which colour-blind readers tell apart; yellow darkened, black lightened.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a89b00", "#808080")
@@ -38,7 +41,7 @@ FONTS = (
     "Noto Sans CJK SC,Noto Sans CJK JP,Source Han Sans SC,WenQuanYi Micro Hei,"
     "PingFang SC,Hiragino Sans,Microsoft YaHei,Malgun Gothic"
 ).split(",")
-LARGEST = 200.0  # inches; at 150 pixels per inch an image of 30,000 pixels
+MAX_INCHES = 200.0  # at 150 pixels per inch an image of 30,000 pixels
 DOTS_PER_INCH = 150
 LINE_HEIGHT = 0.21  # of a token in a column
 FAINTEST = 0.01  # weights below it have no line
@@ -130,15 +133,15 @@ def save_picture(figure: Figure, path: str | Path) -> str:
     characters that no font here has, which a PNG shows as boxes; none for an SVG.
     """
     ending = picture_ending(path)
-    import matplotlib
-
     Path(path).parent.mkdir(parents=True, exist_ok=True)
-    style = matplotlib.rc_context({"svg.fonttype": "none"})
+    style = _matplotlib().rc_context({"svg.fonttype": "none"})
     with atomic_file(path) as file, style, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         figure.savefig(file, format=ending, dpi=DOTS_PER_INCH, facecolor="white")
-    missing = {chr(int(found[1])) for w in caught if (found := re.match(r"Glyph (\d+) ", str(w.message)))}
-    return "" if ending == "svg" else "".join(sorted(missing))
+    if ending == "svg":
+        return ""
+    glyphs = [re.match(r"Glyph (\d+) ", str(warning.message)) for warning in caught]
+    return "".join(sorted({chr(int(glyph[1])) for glyph in glyphs if glyph}))
 
 
 def picture_ending(path: str | Path) -> str:
@@ -156,25 +159,18 @@ class _Sheet:
 
     def __init__(self, width: float, height: float, attention: PairAttention) -> None:
         self.width, self.height = max(width, self.NARROWEST), height
-        if max(width, height) > LARGEST:
+        if max(width, height) > MAX_INCHES:
             raise ValueError(
-                f"A picture can be {LARGEST:.0f} inches wide and high. Received: one of {width:.0f} x {height:.0f}. "
+                f"A picture can be {MAX_INCHES:.0f} inches wide and high. Received: one of {width:.0f} x {height:.0f}. "
                 "Choose fewer layers, heads or kinds, or use the page, which takes longer sentences."
             )
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError(
-                "Pictures need matplotlib, which is not installed. Install it with pip install 't2tlite[plots]', or "
-                "make the HTML page, which needs nothing."
-            ) from error
-        self.figure = Figure(figsize=(self.width, self.height))
+        self.figure: Figure = _matplotlib().figure.Figure(figsize=(self.width, self.height))
         for y, name, text in ((0.15, "Source", attention.source), (0.35, "Target", attention.target)):
             self.text(0.2, y, name, fontsize=9)
             shown, letters = printable(text), _letters(self.width - 1.0, 9)
             self.text(0.8, y, shown if len(shown) <= letters else f"{shown[: letters - 1]}…", fontsize=9, color=INK)
 
-    def axes(self, x: float, y: float, width: float, height: float) -> Any:
+    def axes(self, x: float, y: float, width: float, height: float) -> Axes:
         """A rectangle to draw in; x and y are its upper left corner."""
         bottom = 1 - (y + height) / self.height
         return self.figure.add_axes((x / self.width, bottom, width / self.width, height / self.height))
@@ -189,12 +185,22 @@ class _Sheet:
         self.text(x, y, textwrap.fill(text, _letters(self.width - x - 0.2, 7.5)))
 
 
+def _matplotlib() -> ModuleType:
+    """The library, which is imported when the first picture is drawn; raises ImportError if it is not installed."""
+    try:
+        import matplotlib.figure  # and with it the modules used here
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed. Install it with pip install 't2tlite[plots]', or make "
+            "the HTML page, which needs nothing."
+        ) from error
+    return matplotlib
+
+
 @functools.cache
 def _plain() -> dict[str, Any]:
     """The style of literal text: `$` starts no formula, and each character is drawn in a font that has it, if any."""
-    from matplotlib import font_manager
-
-    installed = set(font_manager.get_font_names())
+    installed = set(_matplotlib().font_manager.get_font_names())
     return {"parse_math": False, "fontfamily": [name for name in FONTS if name in installed]}
 
 
@@ -218,15 +224,17 @@ def _colour(head: int) -> str:
     return COLOURS[(head - 1) % len(COLOURS)]
 
 
-def _heat_map(axes: Any, layer: Layer, head: int, points: float) -> Any:
+def _heat_map(axes: Axes, layer: Layer, head: int, points: float) -> AxesImage:
     """One panel; masked positions of the decoder are grey."""
-    import matplotlib
-    from matplotlib.colors import PowerNorm
-
     weights = layer.weights[head - 1]  # [T, S]
     masked = np.triu(np.ones(weights.shape, bool), 1) if layer.kind == "decoder" else np.zeros(weights.shape, bool)
-    colours = {"cmap": matplotlib.colormaps["Blues"].with_extremes(bad=MASKED), "norm": PowerNorm(0.5, 0, 1)}
-    image = axes.imshow(np.ma.array(weights, mask=masked), aspect="auto", interpolation="nearest", **colours)
+    image = axes.imshow(
+        np.ma.array(weights, mask=masked),
+        aspect="auto",
+        interpolation="nearest",
+        cmap=_matplotlib().colormaps["Blues"].with_extremes(bad=MASKED),
+        norm=_matplotlib().colors.PowerNorm(0.5, 0, 1),
+    )
     style = {"fontsize": points, "color": INK, **_plain()}
     axes.set_xticks(range(len(layer.keys)), [_label(piece) for piece in layer.keys], rotation=90, **style)
     axes.set_yticks(range(len(layer.queries)), [_label(piece) for piece in layer.queries], **style)
@@ -237,11 +245,9 @@ def _heat_map(axes: Any, layer: Layer, head: int, points: float) -> Any:
 
 
 def _token_columns(
-    axes: Any, layer: Layer, positions: Sequence[int], heads: Sequence[int], left: float, right: float
+    axes: Axes, layer: Layer, positions: Sequence[int], heads: Sequence[int], left: float, right: float
 ) -> None:
     """Queries that end at `left`, keys that begin at `right`, and between them lines, and bars beside the keys."""
-    from matplotlib.patches import Rectangle
-
     bars = right - 0.06 * len(heads) - 0.12
     rows = layer.weights[:, list(positions)]  # [H, the word's pieces, S]
     style = {"va": "center", "fontsize": 9.5, **_plain()}
@@ -263,4 +269,4 @@ def _token_columns(
         for key, weight in enumerate(map(float, rows[head - 1].max(axis=0))):
             corner = (bars + 0.02 + 0.06 * i, (key + 0.18) * LINE_HEIGHT)
             bar = {"color": _colour(head), "alpha": weight**0.5, "linewidth": 0}
-            axes.add_patch(Rectangle(corner, 0.05, 0.64 * LINE_HEIGHT, **bar))
+            axes.add_patch(_matplotlib().patches.Rectangle(corner, 0.05, 0.64 * LINE_HEIGHT, **bar))

@@ -276,8 +276,8 @@ def test_outputs_that_are_not_there(tiny_run, tiny_run_copy):
     assert "## Samples" not in text
 
 
-def test_without_matplotlib_the_values_take_the_place_of_the_curves(tiny_run, tiny_run_copy, monkeypatch):
-    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+def test_values_replace_the_curves_without_matplotlib(tiny_run, tiny_run_copy, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib" or name.endswith(".line_chart")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     page, text = report(tiny_run, tiny_run_copy)

@@ -1,4 +1,4 @@
-"""The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
+"""The attention weights of one sentence pair, with the pieces they belong to, and the selection of what to show.
 
 The decoder reads its target shifted right by one: at position t it reads piece t - 1 (nothing at the first, shown as
 <start>) and predicts piece t. As a query, the position is labelled with the piece that it predicts; as a key, with the
@@ -123,7 +123,7 @@ def select(
     for a kind, layer or head that the model does not have.
     """
     check_kinds(kinds)
-    found = []
+    selected = []
     for kind in kinds:
         weights, queries, keys = attention.layers(kind), attention.queries(kind), attention.keys(kind)
         for layer in layers or [default_layer(attention, kind)]:
@@ -133,12 +133,12 @@ def select(
                     f"Received: {layer}, for the kind {kind}. Choose another layer, or other kinds."
                 )
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
-            found.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
-    count = len(found[0].weights)
+            selected.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
+    count = len(selected[0].weights)
     for head in heads or ():
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
-    return found, list(heads or range(1, count + 1))
+    return selected, list(heads or range(1, count + 1))
 
 
 def check_kinds(kinds: Sequence[str]) -> None:
@@ -169,14 +169,15 @@ def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequ
             if positions:
                 return positions
     texts = [piece_bytes(piece) for piece in pieces]
-    owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
+    piece_of_byte = [i for i, text in enumerate(texts) for _ in text]
     sentence = b"".join(texts).decode("utf-8", "surrogateescape")
     escaped = re.escape(word.strip())
     if escaped:
         for pattern in (rf"(?<!\w){escaped}(?!\w)", escaped):
-            if found := re.search(pattern, sentence):
-                start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in found.span())
-                return sorted(set(owner[start:end]))
+            match = re.search(pattern, sentence)
+            if match:
+                start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in match.span())
+                return sorted(set(piece_of_byte[start:end]))
         if word in pieces:
             return [list(pieces).index(word)]
     shown = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
@@ -187,23 +188,24 @@ def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequ
 
 def kinds_with(attention: PairAttention, word: str) -> list[str]:
     """The kinds in which a word is a query (source words: encoder); ValueError if neither sentence contains it."""
-    found = []
+    kinds = []
     for kind in KINDS:
         with contextlib.suppress(ValueError):
             attention.word_positions(kind, word)
-            found.append(kind)
-    if not found:
+            kinds.append(kind)
+    if not kinds:
         raise ValueError(
             f"The word must be in the source or the target. Received: {word!r}, the source {attention.source!r} and "
             f"the target {attention.target!r}. Choose a word of them."
         )
-    return found
+    return kinds
 
 
 def piece_bytes(piece: str) -> bytes:
     """The text of a piece in UTF-8; empty for a special piece such as `</s>`."""
-    if found := BYTE_PIECE.fullmatch(piece):
-        return bytes([int(found[1], 16)])
+    byte = BYTE_PIECE.fullmatch(piece)
+    if byte:
+        return bytes([int(byte[1], 16)])
     return b"" if SPECIAL_PIECE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
 
 
