@@ -270,7 +270,9 @@ def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
         r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", trained_parser.stderr
     )
     f1 = float(message[1])
-    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["metrics"]["f1"] == pytest.approx(f1, abs=0.01)
+    assert json.loads((trained_parser.run / "best" / "best.json").read_text())["metrics"]["f1"] == pytest.approx(
+        f1, abs=0.01
+    )
     assert decode(trained_parser.run, "--split=dev", f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
     assert f1 == pytest.approx(f1_of(tmp_path / "dev.trees", trained_parser.dev), abs=0.01)  # the same search, beam 21
 
