@@ -87,7 +87,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
 def write_job(run: Path, sentences: Sequence[str], batch: int, path: Path):  # type: ignore[no-untyped-def]
     """Writes weights, sizes and token ids for the peers' programs; returns the vocabulary to decode their ids with."""
     model = load(run)
-    hparams = model.model.hparams
+    hparams = model.engine.model.hparams
     if not (hparams.pre_norm and hparams.shared_embedding_and_softmax_weights):
         raise ValueError("The run must be pre-norm with one shared embedding, such as transformer_tiny's.")
     options = model.options()
@@ -106,7 +106,7 @@ def write_job(run: Path, sentences: Sequence[str], batch: int, path: Path):  # t
         "extra_length": options.extra_length,
         "batch": batch,
     }
-    weights = {f"w:{short_name(v.path)}": np.asarray(v) for v in model.model.trainable_variables}
+    weights = {f"w:{short_name(v.path)}": np.asarray(v) for v in model.engine.model.trainable_variables}
     rows = {f"s:{i}": np.array([*ids, program.EOS], np.int32) for i, ids in enumerate(encoded)}
     np.savez(path, settings=json.dumps(settings), positions=np.asarray(table), **weights, **rows)
     return model.target_encoder

@@ -37,21 +37,15 @@ from typing import Any
 
 import psutil
 
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import ENGINES, TENSORFLOW
 from t2tlite.files.text_files import read_lines, write_lines
-from t2tlite.programs.runs.engines import ENGINES
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import RunFolder
 
+JSON = "application/json"
 START_S = 300  # for a server to load its runs
-MALFORMED = (
-    b"", b"{", b"[]", b"null", b"1e999", b'{"q": 1}', b'{"q": "\\ud800"}', b'{"q": "\xff"}', b'{"q": [["a"]]}',
-    b'{"q": "a", "beam_size": 1e400}', b'{"q": "a", "n_best": -1}', b'{"q": "a", "alpha": "x"}', b'{"q": "a", "x": 1}',
-    b"[" * 50_000, b'{"q": ' + b'{"q": ' * 5_000, b'{"q": "a", "source": "xx"}', b'{"q": "a", "n_best": 99999}',
-    b'{"q": "a", "beam_size": 1' + b"0" * 5_000 + b"}", b"\x00\x01\x02", b'{"q": "' + b"a" * 100_000 + b'"}',
-    b'{"q": null}', b'{"q": true, "source": [], "target": {}}', b'{"pairs": [["a"]]}', b"q=a&source=en&target=%ff",
-)  # fmt: skip
-PATHS = ("/v1/translate", "/v1/score", "/v1/attention", "/v1/parse", "/translate", "/detect", "/nothing")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "programs" / "serving"))
+from malformed import MALFORMED, PATHS  # noqa: E402  the cases of the tests
 
 
 class Client:
@@ -62,12 +56,11 @@ class Client:
         self._reader: asyncio.StreamReader | None = None
         self._writer: asyncio.StreamWriter | None = None
 
-    async def post(self, path: str, body: bytes, content_type: str = "application/json") -> tuple[int, bytes]:
+    async def post(self, path: str, body: bytes, content_type: str = JSON) -> tuple[int, bytes]:
         """Sends a request and returns status and body; ConnectionError or IncompleteReadError if none comes."""
         if self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._writer.write(head.encode() + body)
+        self._writer.write(self._head(path, len(body), content_type).encode() + body)
         await self._writer.drain()
         return await self._answer()
 
@@ -75,17 +68,22 @@ class Client:
         """Asks for a page, over a connection of its own."""
         self.close()
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        self._writer.write(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         return await self._answer()
 
     async def break_off(self, path: str, body: bytes) -> None:
         """Sends a request and closes the connection without waiting for the answer."""
         self.close()
         _, writer = await asyncio.open_connection("127.0.0.1", self._port)
-        writer.write(f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+        writer.write(self._head(path, len(body), JSON).encode() + body)
         await writer.drain()
         await asyncio.sleep(0.005)
         writer.close()
+
+    @staticmethod
+    def _head(path: str, length: int, content_type: str) -> str:
+        lines = f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Type: {content_type}", f"Content-Length: {length}"
+        return "\r\n".join(lines) + "\r\n\r\n"
 
     async def _answer(self) -> tuple[int, bytes]:
         assert self._reader

@@ -77,8 +77,8 @@ DEFINITIONS: dict[str, Flag] = {
     "num_processes": Flag("Processes that encode text; by default one per CPU core.", int),
     "beam_runner": Flag(
         "Runner of an Apache Beam pipeline whose workers do the work: DirectRunner, DaskRunner, DataflowRunner, "
-        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs pip install "
-        "'t2tlite[beam]', or 't2tlite[dask]' for Dask."
+        "FlinkRunner, SparkRunner, ... They must see the folders under the same paths as this machine. Needs "
+        "pip install 't2tlite[beam]', or 't2tlite[dask]' for Dask."
     ),
     "beam_options": Flag(
         "Options of Apache Beam, in quotes: '--direct_num_workers=8 --direct_running_mode=multi_processing'", str, ""
@@ -186,15 +186,6 @@ DEFINITIONS: dict[str, Flag] = {
         "Language pair of each run, in the order of --output_dir, comma-separated: en-de,de-en. By default what the "
         "runs record.",
         list,
-    ),
-    "host": Flag("Address to listen on; 0.0.0.0 for all addresses of this machine.", default="127.0.0.1"),
-    "port": Flag("Port to listen on; 0 for any free port.", int, 5000),
-    "max_characters": Flag("Maximum number of characters in a request.", int, 20_000),
-    "max_queue": Flag("Maximum number of waiting sentences; further requests are answered with 503.", int, 1000),
-    "timeout_s": Flag("Seconds after which a request is answered with 504.", float, 60.0),
-    "api_key": Flag("Key that requests must have: the field api_key, or Authorization: Bearer KEY.", str, ""),
-    "cors_origins": Flag(
-        "Web sites whose pages may send requests, comma-separated, such as https://example.org; * for all.", list
     ),
 }
 

@@ -166,12 +166,13 @@ def pipeline(args: Args) -> Pipeline | None:
 def load_run(
     folder: RunFolder, checkpoint_path: str | None, engine: str = "tensorflow", quantization: str | None = None
 ) -> Translator:
-    """Loads the model of a run, and prints remarks on its checkpoint. Raises as t2tlite.load does."""
-    from t2tlite.programs.runs import checkpoint_choice, engines
+    """Loads the model of a run, and prints notes on its checkpoint. Raises as t2tlite.load does."""
+    from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+    from t2tlite.programs.runs.load import load
 
-    model = engines.load_with_engine(folder.path, checkpoint_path, engine, quantization, say)
-    for remark in checkpoint_choice.remarks(folder, model.checkpoint):
-        say(remark)
+    model = load(folder.path, checkpoint_path, engine, quantization, report=say)
+    for note in checkpoint_notes(folder, model.checkpoint):
+        say(note)
     return model
 
 

@@ -23,7 +23,7 @@ AVERAGED = 5  # checkpoints, if neither a number nor steps are given
 @flags.command(__doc__, "problem hparams_set output_dir n from_step to_step verbosity")
 def main(args: flags.Args) -> None:
     """Averages, and reports what was averaged."""
-    from t2tlite.programs.runs.load import average_run
+    from t2tlite.programs.runs.keras_run import average_run
 
     folder = flags.run_folder(args)
     of_steps = args.from_step is not None or args.to_step is not None

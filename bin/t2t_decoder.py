@@ -61,19 +61,19 @@ with options that are not the default, to a file that also names these, test.900
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from t2tlite.bin import flags
-from t2tlite.files.atomic_file import check_writable
+from t2tlite.console import say
+from t2tlite.files.atomic_file import check_writable, replaceable
 from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
-    from t2tlite.config import DecodeHParams
-    from t2tlite.programs.bulk.line_format import LineFormat
-    from t2tlite.programs.runs.translator import Translator
+    from t2tlite.data.pipeline import Pipeline
+    from t2tlite.programs.bulk.file_job import DecodeJob, FileJob
+    from t2tlite.run_folder import RunFolder
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
@@ -86,50 +86,100 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 )
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
-    from t2tlite.programs.bulk import decode_file
-    from t2tlite.programs.bulk.decode_pipeline import Workers
-    from t2tlite.programs.bulk.decode_split import decode_split
+    from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
+    from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
+    from t2tlite.programs.bulk.file_job import DecodeJob, ScoreJob
     from t2tlite.programs.bulk.line_format import LineFormat
-    from t2tlite.programs.runs.engines import check_engine_options
+    from t2tlite.programs.runs.load import check_engine_options
     from t2tlite.programs.runs.translator import decode_options
 
     folder = flags.run_folder(args)
-    asked = [mode for mode in MODES if getattr(args, mode)]
-    if len(asked) != 1:
-        modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in asked) or "none"
-        raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
-    form = LineFormat(args.output_format or "", args.alignments, args.prefixes)
+    _check_mode(args)
+    line_format = LineFormat(args.output_format or "", args.alignments, args.prefixes)
     _check_together(args)
     folder.hparams()  # raises if there is no run
     options = decode_options(folder.manifest(), args.decode_hparams)
-    check_engine_options(args.engine, options)  # before a model is converted for the engine
-    if source := args.decode_from_file or args.score_file:  # an error before hours of work, not after
+    features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
+    check_engine_options(args.engine, options, *features)  # before a model is converted for the engine
+    pipeline = flags.pipeline(args)
+    _check_before_work(args, pipeline)
+    model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
+    if args.score_file:
+        return _decode_lines(args, ScoreJob(model, options, line_format), args.score_file)
+    job = DecodeJob(model, options, line_format)
+    if args.split:
+        _decode_split(args, folder, job)
+    elif pipeline is not None:
+        say(decode_by_workers(job, Workers(pipeline, folder.path), args.decode_from_file, args.decode_to_file))
+    elif args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
+        _decode_typed(job)
+    else:
+        _decode_lines(args, job, args.decode_from_file or STANDARD_INPUT)
+
+
+def _decode_split(args: flags.Args, folder: RunFolder, job: DecodeJob) -> None:
+    from t2tlite.programs.bulk.decode_split import decode_split
+    from t2tlite.programs.runs import load  # loads TensorFlow
+
+    dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
+    decode_split(job, folder, dataset, args.split, args.decode_to_file)
+
+
+def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
+    from t2tlite.programs.bulk.decode_file import decode_file
+    from t2tlite.programs.bulk.decode_stream import decode_stream
+
+    target = None if args.decode_to_file == "-" else args.decode_to_file
+    path = replaceable(target) if target else None
+    if path is None:
+        summary = decode_stream(job, source, target, args.decode_interactive)
+    else:
+        summary = decode_file(job, source, path)
+    if summary:
+        say(summary)
+
+
+def _decode_typed(job: DecodeJob) -> None:
+    from t2tlite.decoding.source_text import NO_FILE
+    from t2tlite.programs.bulk.windows import WindowOptions
+
+    print("Type a sentence; an empty line or Ctrl-D ends.")
+    with contextlib.suppress(EOFError):  # Ctrl-D
+        while (line := input("> ")).strip():
+            try:
+                (window,) = job.windows([line], NO_FILE, WindowOptions(1))
+            except ValueError as error:
+                print(error)
+                continue
+            if job.line_format.output_format:
+                print("\n".join(job.lines(window)))
+            else:
+                for output in window.n_best[0]:
+                    print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
+        return
+    print()
+
+
+def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
+    """Raises what would otherwise be raised after hours of work: by files, or by a pipeline that cannot be run."""
+    source = args.decode_from_file or args.score_file
+    target = None if args.decode_to_file == "-" else args.decode_to_file
+    if source:
         check_file(source)
-    target = None if args.decode_to_file in (None, "-") else args.decode_to_file
     if target:
         check_writable(target)
-    if (pipeline := flags.pipeline(args)) is not None:
+    if pipeline is not None:
         if not (args.decode_from_file and target):
             raise flags.CommandError("--beam_runner goes with --decode_from_file and --decode_to_file.")
         pipeline.check()
-    model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
-    if args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
-        _interactive(model, options, form)
-    elif args.split:
-        from t2tlite.programs.runs import load  # loads TensorFlow
 
-        dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
-        report = functools.partial(print, flush=True)
-        decode_split(model, folder, dataset, args.split, options, target, report)
-    else:
-        if args.score_file:
-            summary = decode_file.score_file(model, args.score_file, target, options, form)
-        else:
-            workers, alone = Workers(pipeline, folder.path) if pipeline else None, args.decode_interactive
-            source = args.decode_from_file or STANDARD_INPUT
-            summary = decode_file.decode_file(model, source, target, options, workers, form, alone)
-        if summary:
-            print(summary, file=sys.stderr)
+
+def _check_mode(args: flags.Args) -> None:
+    """Raises CommandError unless one thing to do is given."""
+    given = [mode for mode in MODES if getattr(args, mode)]
+    if len(given) != 1:
+        modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in given) or "none"
+        raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
 
 
 def _check_together(args: flags.Args) -> None:
@@ -138,9 +188,6 @@ def _check_together(args: flags.Args) -> None:
         raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
     if args.split and args.decode_to_file == "-":
         raise flags.CommandError("--split prints its report. Received: --decode_to_file=- as well. Name a file.")
-    if args.engine != "tensorflow" and (args.alignments or args.prefixes):
-        given = "--alignments" if args.alignments else "--prefixes"
-        raise flags.CommandError(f"{given} needs the engine tensorflow. Received: --engine={args.engine} as well.")
     nbest = args.output_format == "nbest"
     refused = {"--output_format=nbest": nbest, "--alignments": args.alignments, "--prefixes": args.prefixes}
     for flag, is_given in refused.items():
@@ -148,24 +195,6 @@ def _check_together(args: flags.Args) -> None:
             raise flags.CommandError(
                 f"--score_file writes text or jsonl, without alignments, and reads pairs. Received: {flag} as well."
             )
-
-
-def _interactive(model: Translator, options: DecodeHParams, form: LineFormat) -> None:
-    print("Type a sentence; an empty line or Ctrl-D ends.")
-    with contextlib.suppress(EOFError):  # Ctrl-D
-        while (line := input("> ")).strip():
-            try:
-                sources, prefix = form.split([line])
-                n_best = model.decode(sources, options, prefix=prefix)
-                if form.output_format:
-                    print("\n".join(form.lines(model, sources, n_best, options)))
-                else:
-                    for output in n_best[0]:
-                        print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
-            except ValueError as error:
-                print(error)
-        return
-    print()
 
 
 if __name__ == "__main__":

@@ -11,43 +11,42 @@ Needs pip install 't2tlite[serve]'.
 
 from __future__ import annotations
 
+import importlib
+
 from t2tlite.bin import flags
+from t2tlite.programs.serving.options import RunOptions, ServerOptions
+
+EXTRA = ("fastapi", "prometheus_client", "py3langid", "python_multipart", "uvicorn")  # packages of the extra
 
 
-@flags.command(
-    __doc__,
-    "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir",
-    "host port max_characters max_queue timeout_s api_key cors_origins",
-)
+@flags.command(__doc__, "runs languages checkpoint_path decode_hparams engine quantization t2t_usr_dir", ServerOptions)
 def main(args: flags.Args) -> None:
     """Serves the runs until a signal comes."""
-    from t2tlite.programs.serving.batching import Limits
-    from t2tlite.programs.serving.server import ServerOptions, serve
-    from t2tlite.programs.serving.service import ServiceOptions
-
     flags.require(args, "output_dir")
-    service = ServiceOptions(
-        max_characters=args.max_characters,
-        timeout_s=args.timeout_s,
-        api_key=args.api_key,
-        cors_origins=tuple(args.cors_origins or ()),
-        limits=Limits(max_queue=args.max_queue),
-    )
-    options = ServerOptions(
+    options = flags.filled(ServerOptions, args)
+    require_extra()
+    from t2tlite.programs.serving.server import serve
+
+    runs = RunOptions(
         runs=tuple(args.output_dir),
         languages=tuple(args.languages or ()),
         checkpoint_path=args.checkpoint_path,
         decode_hparams=args.decode_hparams,
         engine=args.engine,
         quantization=args.quantization,
-        host=args.host,
-        port=args.port,
-        service=service,
     )
+    serve(runs, options)
+
+
+def require_extra() -> None:
+    """Raises CommandError, which says what to install, if a package of the extra is missing."""
     try:
-        serve(options)
+        for package in EXTRA:
+            importlib.import_module(package)
     except ImportError as error:
-        raise flags.CommandError(str(error)) from error
+        raise flags.CommandError(
+            f"t2t-serve needs the packages {', '.join(EXTRA)} ({error}): pip install 't2tlite[serve]'."
+        ) from error
 
 
 if __name__ == "__main__":

@@ -43,6 +43,6 @@ def load(
         FileNotFoundError: there is no run, vocabulary or checkpoint.
         ValueError: a file of it is damaged, or CTranslate2 is not installed or cannot compute the model.
     """
-    from t2tlite.programs.runs.engines import load_with_engine
+    from t2tlite.programs.runs import load as runs
 
-    return load_with_engine(run, checkpoint_path, engine, quantization)
+    return runs.load(run, checkpoint_path, engine, quantization)

@@ -202,33 +202,6 @@ MODEL_FIELDS = tuple(field.name for field in dataclasses.fields(HParams) if fact
 
 
 @dataclasses.dataclass(frozen=True)
-class DecodeRules:
-    """The differences between our decoder and tensor2tensor's, one field each."""
-
-    batches_of_sentences: bool = False
-    # ^ DecodeHParams.batch_size counts sentences, batched in order of their number of words; otherwise source tokens,
-    #   padding included, batched by length
-    shared_length_limit: bool = False  # extra_length counts from the longest source of a batch, not from each source
-    penalise_unfinished: bool = True  # the score of a hypothesis without an EOS has the length penalty
-    penalise_greedy: bool = True  # the score of greedy search has the length penalty
-    strip_sentences: bool = False  # white space at both ends of a sentence is removed
-    leave_sequences: bool = False  # a parser's output stays a sequence of labels
-    score_per_token: bool = False  # TextDecoder.score is the mean negative log-probability of a token
-
-
-OUR_RULES = DecodeRules()
-T2T_RULES = DecodeRules(
-    batches_of_sentences=True,
-    shared_length_limit=True,
-    penalise_unfinished=False,
-    penalise_greedy=False,
-    strip_sentences=True,
-    leave_sequences=True,
-    score_per_token=True,
-)
-
-
-@dataclasses.dataclass(frozen=True)
 class DecodeHParams(CheckedFields):
     """How sentences are decoded; a problem's defaults are in its manifest."""
 
@@ -237,11 +210,11 @@ class DecodeHParams(CheckedFields):
     beam_size: int = checked_field(4, "hypotheses kept for each sentence; 1 is greedy search", low=1, high=1024)
     alpha: float = checked_field(0.6, "exponent of the length penalty ((5 + length) / 6) ** alpha", low=0.0, high=10.0)
     extra_length: int = checked_field(50, "a translation has at most this many tokens more than its source", low=0)
-    batch_size: int = checked_field(  # or sentences, see DecodeRules
+    batch_size: int = checked_field(  # or sentences, see decoding/rules.py
         0, "source tokens of a batch, padding counted; 0: 1,024 or fewer; with t2t_rules sentences, 0: 32", low=0
     )
     return_beams: int = checked_field(1, "n-best: this many translations of each sentence, with their scores", low=1)
-    t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # T2T_RULES
+    t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # see decoding/rules.py
 
     # Constraints; see decoding/constraints.py.
     min_length: int = checked_field(0, "a translation has at least this many tokens, EOS not counted", low=0)
@@ -267,11 +240,6 @@ class DecodeHParams(CheckedFields):
     def hypotheses(self) -> int:
         """The number of hypotheses of a sentence that are decoded together."""
         return self.return_beams if self.samples else self.beam_size
-
-    @property
-    def rules(self) -> DecodeRules:
-        """The rules that `t2t_rules` selects."""
-        return T2T_RULES if self.t2t_rules else OUR_RULES
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,9 +13,9 @@ RUN/best/              the best checkpoint on dev, and its metrics in best.json
 RUN/averaged/          the output of t2t-avg-checkpoints
 RUN/decodes/           outputs of splits, NAME.txt, line by line with their sources, NAME.src, and references, NAME.ref
                        (trees, NAME.gold), and with their scores, NAME.json; NAME is SPLIT.STEP, and if they are not the
-                       default the checkpoint's folder, options and engine:
+                       default the checkpoint's folder (with a hash if that is outside), options and engine:
                        test.9000.averaged.beam_size=8,alpha=1.0,engine=ctranslate2,quantization=int8;
-                       NAME.txt.part and NAME.txt.part.json while it is decoded (partial_output.py)
+                       NAME.txt.part and NAME.txt.part.json while it is decoded (bulk/outputs.py)
 RUN/attention/         the output of t2t-attention
 RUN/ctranslate2/       the model in CTranslate2's format, in a folder for each quantization
 RUN/report.*           the output of t2t-report
@@ -26,6 +26,7 @@ RUN/events.*           TensorBoard
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -271,9 +272,17 @@ class RunFolder:
         write_record(self.decode_record_file(record.name), record)
 
     def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:
-        """The name of the record of a decoding with a checkpoint and the given non-default options."""
-        folder = Path(checkpoint).parent
-        where = "" if folder.resolve() == self.path.resolve() else folder.name
+        """The name of the record of a decoding with a checkpoint and the given non-default options.
+
+        A checkpoint outside the run has its folder's name and a hash of its path: each run has a folder `best`.
+        """
+        folder, run = Path(checkpoint).parent.resolve(), self.path.resolve()
+        if folder == run:
+            where = ""
+        elif folder.parent == run:
+            where = folder.name
+        else:
+            where = f"{folder.name}-{hashlib.sha256(str(folder).encode()).hexdigest()[:8]}"
         changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
         return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
 

@@ -11,7 +11,10 @@ explained at the top of each file.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from t2tlite.config import HParams
 
 # A tensor of the Keras backend, or a NumPy array. Neither Keras nor TensorFlow ships types that mypy can use, so it is
 # an alias of Any that documents what is a tensor.
@@ -69,6 +72,14 @@ class Seq2SeqModel(Protocol):
     """
 
     @property
+    def hparams(self) -> HParams:
+        """Those that it was built with."""
+
+    @property
+    def variables(self) -> Sequence[Variable]:
+        """The weights, and what else it keeps."""
+
+    @property
     def trainable_variables(self) -> Sequence[Variable]:
         """The weights; they exist once the model is built."""
 
@@ -82,6 +93,9 @@ class Seq2SeqModel(Protocol):
 
     def count_params(self) -> int:
         """The number of weights."""
+
+    def save(self, filepath: str | Path) -> None:
+        """Writes a `.keras` file, which `keras.saving.load_model` reads."""
 
     def __call__(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
         """int32 [B, S] and [B, T] -> logits float32 [B, T, V] of each target token, given those before it."""

@@ -47,8 +47,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks", "types"}, ANYTHING),
     ("decoding.beam_search", "decoding.constraints", "decoding.length_penalty", "decoding.sampling"):
                              ({"tokens", "types"},                      {"keras"}),
-    ("training",):           (TEXT | {"checked_fields", "config", "console", "data", "machine", "run_folder",
-                                      "tasks", "types"},                 ANYTHING),
+    ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"data"},                          {"numpy", "tensorflow_datasets"}),
     ("hparams",):            ({"config", "registry", "programs.table3.rows"}, set()),

@@ -39,7 +39,7 @@ def run_example(source: str, names: dict[str, object]) -> str:
 def loads(tiny_run, load, monkeypatch, tmp_path) -> None:
     """Lets examples load the tiny run, as that of a parser too, and write into a folder of their own."""
     model = load(tiny_run.run, None)
-    parser = Translator(model.model, model.encoders, model.manifest, engine=model.engine)
+    parser = Translator(model.engine, model.encoders, model.manifest, model.checkpoint, model.label)
     parser.task = ParsingTask()
     monkeypatch.setattr(t2tlite, "load", lambda run, checkpoint_path=None: parser if run.endswith("gum") else model)
     monkeypatch.chdir(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -121,7 +122,6 @@ def test_n_best_outputs_are_the_first_of_each_sentence(run):
         ("averaged/model.ckpt-9", {}, "dev.9.averaged"),
         ("best/model.ckpt-7", {"beam_size": 8, "alpha": 1.0}, "dev.7.best.beam_size=8,alpha=1.0"),
         ("model.ckpt-9", {"alpha": 0.0}, "dev.9.alpha=0.0"),
-        ("../other/model.ckpt-9", {}, "dev.9.other"),
     ],
 )
 def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name):
@@ -132,6 +132,15 @@ def test_decoding_name_has_checkpoint_and_options(run, checkpoint, options, name
     records, complaints = run.decode_records()
     assert complaints == []
     assert sorted(r.scores["BLEU"] for r in records) == ([99.0] if name == "dev.9" else [30.5, 99.0])
+
+
+def test_checkpoints_outside_the_run_have_own_records(run):
+    folders = f"{run}/best", f"{run}/../other/best", f"{run}/../another/best", f"{run}/../other"
+    names = [run.decode_name("dev", f"{folder}/model.ckpt-9") for folder in folders]
+    assert [re.sub("-[0-9a-f]{8}$", "-HASH", name) for name in names] == [
+        "dev.9.best", "dev.9.best-HASH", "dev.9.best-HASH", "dev.9.other-HASH",
+    ]  # fmt: skip
+    assert len(set(names)) == 4
 
 
 def test_damaged_decode_record_is_reported_beside_the_others(run):

@@ -46,9 +46,7 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
 def _changes(problem: Problem, folder: Path, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
-    # data of an older version has the defaults of newer options
-    then = {"vocab_type": Problem.vocab_type, "vocab_file": list(Problem.vocab_file), **manifest.options}
-    now = options(problem)
+    then, now = manifest.options, options(problem)
     changes = []
     try:
         paths = problem.files(tmp_dir)

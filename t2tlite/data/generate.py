@@ -29,7 +29,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
 from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, vocabulary_names
-from t2tlite.data.manifest import FORMAT, MANIFEST, FileEntry, Languages, Manifest, SplitEntry
+from t2tlite.data.manifest import MANIFEST, FileEntry, Languages, Manifest, SplitEntry
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
@@ -214,7 +214,6 @@ def _make(
         )
     entries = [VocabularyEntry.of(path) for path in vocabularies]
     manifest = Manifest(
-        format=FORMAT,
         problem=problem.name(),
         task=problem.task,
         t2tlite=t2tlite.__version__,
@@ -265,7 +264,6 @@ def _unfinished(problem: Problem, text: _Text, vocabularies: list[Path]) -> dict
     options = finished_data.options(problem)
     decisive = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
     return {
-        "format": FORMAT,
         "problem": problem.name(),
         "options": {name: options[name] for name in decisive},
         "text_sha256": text.sha256,

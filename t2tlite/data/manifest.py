@@ -18,7 +18,6 @@ from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
-FORMAT = 1  # of the manifest and the shards; data in another format must be made again
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,11 +93,10 @@ class Languages:
 class Manifest:
     """The manifest of a data directory, unreversed."""
 
-    format: int
     problem: str  # the registered name, without _rev
-    task: str = "translation"  # the name of a task (t2tlite/tasks)
-    t2tlite: str = "of a version not recorded"  # the version that made the data
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)  # of the problem
+    task: str  # the name of a task (t2tlite/tasks)
+    t2tlite: str  # the version that made the data
+    options: dict[str, Any]  # of the problem
     languages: Languages = Languages()
     decode_defaults: dict[str, Any]  # fields of DecodeHParams
     vocabulary: VocabularyEntry  # of the source, and also of the target if there is no target_vocabulary
@@ -197,10 +195,6 @@ def read_manifest(folder: Path) -> Manifest:
     record = read_record(path, dict[str, Any], advice)
     if "reverse" in record:
         raise ValueError(f"{folder} must hold data. Received: the folder of a run. Use another --data_dir.")
-    if (found := record.get("format", FORMAT)) != FORMAT:
-        raise ValueError(
-            f"This version of t2tlite reads data of format {FORMAT}. Received: format {found} in {path}. {advice}"
-        )
     return read_record(path, Manifest, advice)
 
 

@@ -35,7 +35,7 @@ def align(weights: np.ndarray, source_words: Sequence[int], target_words: Sequen
     >>> align(np.array([[0.2, 0.3, 0.4], [0.1, 0.1, 0.8]]), [0, 0, 1], [0, 1])
     [(0, 0), (1, 1)]
     """
-    sources, targets = _pieces_by_word(source_words), _pieces_by_word(target_words)
+    sources, targets = pieces_by_word(source_words), pieces_by_word(target_words)
     best = word_weights(weights, list(sources.values()), list(targets.values())).argmax(axis=1)
     return [(list(sources)[found], word) for found, word in zip(best, targets, strict=True)]
 
@@ -70,6 +70,6 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     return [max(0, min(number, len(words) - 1)) for number in found]
 
 
-def _pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:
+def pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:
     """The pieces of each word, given the word of each piece."""
     return {word: [piece for piece, its in enumerate(words) if its == word] for word in sorted(set(words))}

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import keras
 import numpy as np
@@ -17,75 +16,66 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import padded_length
 from t2tlite.decoding.beam_search import BeamResult, beam_search, is_filled
 from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.engine import EVERYTHING, TENSORFLOW
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
-from t2tlite.decoding.token_decoder import TENSORFLOW, TokenDecoder, TokenHypothesis, memory_error
+from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
 from t2tlite.tokens import EOS, PAD
-from t2tlite.types import Seq2SeqModel, Tensor
+from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 
-NOTHING_MORE: Mapping[str, Tensor] = {}
-MOST_SEARCHES = 32  # that an engine keeps, for other options each
+MAX_SEARCHES = 32  # that an engine keeps, for other options each
 
 IDS = tf.TensorSpec((None, None), tf.int32)
-SCALARS = tf.int32, tf.float32, tf.int32  # length, alpha, n_best
-MORE = {"prefixes": IDS, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
+SEARCH_SPECS = (
+    IDS,  # inputs
+    tf.TensorSpec((None,), tf.int32),  # max_lengths
+    tf.TensorSpec((), tf.int32),  # length
+    tf.TensorSpec((), tf.float32),  # alpha
+    tf.TensorSpec((), tf.int32),  # n_best
+)
+EXTRA_SPECS = {"prefixes": IDS, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
 
 
 class TensorFlowEngine:
     """Computes with a Keras model. With `jit_compile`, XLA compiles the search once for each padded shape.
 
     Building a search takes seconds, so decoders share those that they can: alpha and, of a beam, the number of
-    hypotheses that are returned are inputs of a search. The `MOST_SEARCHES` used last are kept.
+    hypotheses that are returned are inputs of a search. The `MAX_SEARCHES` used last are kept.
     """
 
-    name, quantization = TENSORFLOW, ""
+    name, quantization, supported = TENSORFLOW, "", EVERYTHING
 
     def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
-        self.max_positions, self.jit_compile = model.max_positions, jit_compile
+        self.model, self.jit_compile = model, jit_compile
+        self.log_probs = self._function(log_probs)
+        self.cross_attention = self._function(mean_cross_attention)
+        self.compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
 
-        @functools.lru_cache(MOST_SEARCHES)
-        def compiled(options: DecodeHParams, *more: str) -> Callable[..., BeamResult]:
-            def decode(
-                inputs: Tensor, max_lengths: Tensor, length: Tensor, alpha: Tensor, n_best: Tensor,
-                more: Mapping[str, Tensor],
-            ) -> BeamResult:  # fmt: skip
-                return search(model, inputs, max_lengths, length, options, alpha, n_best, more)
+    @property
+    def max_positions(self) -> int | None:
+        return self.model.max_positions
 
-            if jit_compile:  # static shapes: one program for each
-                return tf.function(decode, autograph=False, jit_compile=True)
-            lengths, scalars = tf.TensorSpec((None,), tf.int32), [tf.TensorSpec((), kind) for kind in SCALARS]
-            given = {name: MORE[name] for name in more}
-            return tf.function(decode, autograph=False, input_signature=(IDS, lengths, *scalars, given))
-
-        def score(inputs: Tensor, targets: Tensor) -> Tensor:
-            return log_probs(model, inputs, targets)
-
-        def attend(inputs: Tensor, targets: Tensor) -> Tensor:
-            layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
-            return tf.add_n(layers) / len(layers)  # [B, T, S]
-
-        self._compiled_search = compiled
-        self.log_probs = tf.function(score, autograph=False, input_signature=(IDS, IDS))
-        self.cross_attention = tf.function(attend, autograph=False, input_signature=(IDS, IDS))
+    @property
+    def parameters(self) -> int:
+        return self.model.count_params()
 
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
         return Decoder(self, options)
 
-    def search(
-        self,
-        options: DecodeHParams,
-        inputs: np.ndarray,
-        max_lengths: np.ndarray,
-        length: int,
-        more: Mapping[str, np.ndarray],
-    ) -> BeamResult:
-        """The function `search` below, compiled."""
-        n_best = options.return_beams
-        kind = dataclasses.replace(
-            options, alpha=0.0, batch_size=0, extra_length=0, sampling_seed=0,
-            return_beams=n_best if options.samples else 1,
-        )  # fmt: skip
-        scalars = length if self.jit_compile else np.int32(length), np.float32(options.alpha), np.int32(n_best)
-        return self._compiled_search(kind, *more)(inputs, max_lengths, *scalars, more)
+    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
+        return self.model.attention(inputs, targets)
+
+    def _function(self, function: Callable[[Seq2SeqModel, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+        """A function of the model and of pairs, as a graph."""
+        return tf.function(functools.partial(function, self.model), autograph=False, input_signature=(IDS, IDS))
+
+    def _compile_search(self, options: DecodeHParams, *extra_inputs: str) -> Callable[..., BeamResult]:
+        """The function `search` below with the model and these options, which takes these extra inputs."""
+        model_search = functools.partial(search, self.model, options)
+        if self.jit_compile:  # static shapes: one program for each
+            return tf.function(model_search, autograph=False, jit_compile=True)
+        extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
+        return tf.function(model_search, autograph=False, input_signature=(*SEARCH_SPECS, extra_specs))
 
 
 class Decoder(TokenDecoder):
@@ -94,54 +84,65 @@ class Decoder(TokenDecoder):
     def __init__(self, engine: TensorFlowEngine, options: DecodeHParams) -> None:
         super().__init__(options, engine.max_positions)
         self._engine = engine
+        # the options that a search is built for
+        self._cache_key = dataclasses.replace(
+            options, alpha=0.0, batch_size=0, extra_length=0, sampling_seed=0,
+            return_beams=options.return_beams if options.samples else 1,
+        )  # fmt: skip
 
     def _decode_batch(
         self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
     ) -> list[list[TokenHypothesis]]:
-        inputs = self._pad(sources)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
-        more = {}
+        extra_inputs = {}
         if any(prefixes):
-            more["prefixes"] = _block(prefixes, length)
+            extra_inputs["prefixes"] = _block(prefixes, length)
         if self.options.samples:
-            more["uniforms"] = self._uniforms(sources, max_lengths, length)
+            extra_inputs["uniforms"] = self._uniforms(sources, max_lengths, length)
+        compiled = self._engine.compiled_search(self._cache_key, *extra_inputs)
+        n_best = self.options.return_beams
         try:
-            found = self._engine.search(self.options, inputs, max_lengths, length, more)
-        except tf.errors.ResourceExhaustedError:
-            if len(sources) == 1:
-                raise memory_error(len(sources[0]), self.options.hypotheses) from None
-            half = len(sources) // 2
-            parts = slice(half), slice(half, None)
-            halves = [self._decode_batch(sources[part], max_lengths[part], prefixes[part]) for part in parts]
-            return [*halves[0], *halves[1]]
-        sentences = zip(*(x.numpy()[:, : self.options.return_beams] for x in found), strict=True)
+            result = compiled(
+                self._pad(sources),
+                max_lengths,
+                length if self._engine.jit_compile else np.int32(length),
+                np.float32(self.options.alpha),
+                np.int32(n_best),
+                extra_inputs,
+            )
+        except tf.errors.ResourceExhaustedError as error:
+            raise OutOfMemoryError from error
+        ids, scores, log_probs = (x.numpy()[:, :n_best] for x in result)
         return [
             [
-                TokenHypothesis(_content(ids), float(score), float(log_prob))
-                for ids, score, log_prob in zip(*sentence, strict=True)
+                TokenHypothesis(_content(row), float(score), float(log_prob))
+                for row, score, log_prob in zip(*hypotheses, strict=True)
                 if is_filled(score)
             ]
-            for sentence in sentences
+            for hypotheses in zip(ids, scores, log_probs, strict=True)
         ]
 
     def _uniforms(self, sources: list[Sequence[int]], max_lengths: np.ndarray, length: int) -> np.ndarray:
         """Random numbers float32 [B, M, L]; those of a sentence depend on it and the seed alone."""
-        found: np.ndarray = np.zeros((len(sources), self.options.hypotheses, length), np.float32)
-        for rows, source, limit in zip(found, sources, max_lengths, strict=True):
+        uniforms: np.ndarray = np.zeros((len(sources), self.options.hypotheses, length), np.float32)
+        for rows, source, limit in zip(uniforms, sources, max_lengths, strict=True):
             for number, row in enumerate(rows):
                 random = np.random.default_rng([self.options.sampling_seed, number, *source])
                 row[:limit] = random.random(limit, dtype=np.float32)
-        return found
+        return uniforms
 
-    def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
+    def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[float]:
         return self._engine.log_probs(self._pad(sources), self._pad(targets)).numpy()
 
     def _pad(self, rows: Sequence[Sequence[int]]) -> np.ndarray:
-        """Rows with their EOS, padded to a bucket boundary: int32 [B, S]."""
-        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
-        return _block([[*row, EOS] for row in rows], width)
+        """Rows with their EOS, padded to a bucket boundary: int32 [B, S].
 
-    def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Any:
+        A decoded sequence may fill all positions that the model knows. It then has no position for its EOS.
+        """
+        width = min(padded_length(max(map(len, rows)) + 1, self._boundaries), self._longest)
+        return _block([[*row, EOS][:width] for row in rows], width)
+
+    def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[np.ndarray]:
         return self._engine.cross_attention(self._pad(sources), self._pad(targets)).numpy()
 
 
@@ -155,31 +156,37 @@ def _block(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
 
 def _constraints(options: DecodeHParams) -> Constraint | None:
     """What the options forbid; None if nothing."""
-    found = [no_repeat_ngram(options.no_repeat_ngram_size)] if options.no_repeat_ngram_size else []
-    return all_of([*found, min_length(options.min_length)] if options.min_length else found)
+    constraints = []
+    if options.no_repeat_ngram_size:
+        constraints.append(no_repeat_ngram(options.no_repeat_ngram_size))
+    if options.min_length:
+        constraints.append(min_length(options.min_length))
+    return all_of(constraints)
 
 
 def search(
     model: Seq2SeqModel,
+    options: DecodeHParams,
     inputs: Tensor,
     max_lengths: Tensor,
     length: int | Tensor,
-    options: DecodeHParams,
     alpha: float | Tensor,
     n_best: int | Tensor,
-    more: Mapping[str, Tensor] = NOTHING_MORE,
+    extra_inputs: Mapping[str, Tensor],
 ) -> BeamResult:
     """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
 
-    `alpha` and `n_best` count instead of the options' alpha and return_beams. `more` may have prefixes, int32 [B, L]
-    padded with PAD, and must have uniforms, float32 [B, M, L], for sampling.
+    `alpha` and `n_best` count instead of the options' alpha and return_beams. `extra_inputs` may have prefixes,
+    int32 [B, L] padded with PAD, and must have uniforms, float32 [B, M, L], for sampling.
     """
-    constraints = _constraints(options)
-    how = {
+    penalties, constraints = rules_of(options).penalties(options), _constraints(options)
+    if "prefixes" in extra_inputs:
+        constraints = forced_prefix(extra_inputs["prefixes"], constraints)
+    common = {
         "max_lengths": max_lengths,
-        "alpha": alpha if options.beam_size > 1 or options.samples or options.rules.penalise_greedy else 0.0,
-        "penalise_unfinished": options.rules.penalise_unfinished,
-        "constrain": forced_prefix(more["prefixes"], constraints) if "prefixes" in more else constraints,
+        "alpha": alpha if penalties.any else 0.0,
+        "penalise_unfinished": penalties.unfinished,
+        "constrain": constraints,
     }
     with cast_kernels(model):
         start_decoding = functools.partial(model.start_decoding, inputs, options.hypotheses)
@@ -187,14 +194,14 @@ def search(
             return sample(
                 model.decode_step,
                 start_decoding(length),
-                uniforms=tf.ensure_shape(more["uniforms"], (None, options.hypotheses, None)),
+                uniforms=tf.ensure_shape(extra_inputs["uniforms"], (None, options.hypotheses, None)),
                 temperature=options.sampling_temp,
                 keep_top_k=options.sampling_keep_top_k,
                 top_p=options.sampling_top_p,
-                **how,
+                **common,
             )
         # XLA compiles static shapes only, and prefixes are those of the whole batch
-        static = isinstance(length, int) or "prefixes" in more
+        static = isinstance(length, int) or "prefixes" in extra_inputs
         return beam_search(
             model.decode_step,
             start_decoding,
@@ -202,7 +209,7 @@ def search(
             length=length,
             n_best=n_best,
             resize_cache=None if static else model.resize_cache,
-            **how,
+            **common,
         )
 
 
@@ -210,6 +217,12 @@ def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
     """The log-probability of each target, given its source: int32 [B, S] and [B, T], EOS included, to float32 [B]."""
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
     return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)
+
+
+def mean_cross_attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
+    """The cross-attention weights of each pair, averaged over heads and layers: float32 [B, T, S]."""
+    layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
+    return tf.add_n(layers) / len(layers)
 
 
 def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:

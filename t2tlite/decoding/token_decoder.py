@@ -1,7 +1,4 @@
-"""Token ids in, token ids out: the interface of decoders and engines, independent of the program that computes.
-
-An engine computes with the weights of a model: TensorFlow (`decoder.py`), or CTranslate2 (`ctranslate2_decoder.py`).
-"""
+"""Token ids in, token ids out: the interface of decoders, whatever program computes (`engine.py`)."""
 
 # S source length, T target length, both in tokens; B batch
 
@@ -9,19 +6,18 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
+from t2tlite.decoding.rules import rules_of
 
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 # The size of a batch, unless batch_size is given.
 BATCH_TOKENS = 4096  # source tokens, padding counted
 BATCH_POSITIONS = 32_768  # positions of all hypotheses, whose keys and values in the cache need most of the memory
-
-TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"  # names of engines
 
 
 class TokenHypothesis(NamedTuple):
@@ -30,6 +26,10 @@ class TokenHypothesis(NamedTuple):
     ids: list[int]  # without the EOS
     score: float  # log_prob / length penalty
     log_prob: float  # log-probability (natural) of the tokens, the EOS included
+
+
+class OutOfMemoryError(Exception):
+    """There is not enough memory to decode a batch."""
 
 
 class TokenDecoder(abc.ABC):
@@ -41,6 +41,7 @@ class TokenDecoder(abc.ABC):
 
     def __init__(self, options: DecodeHParams, max_positions: int | None) -> None:
         self.options = options
+        self._rules = rules_of(options)
         self._longest = max_positions or LONGEST_BUCKET
         self._boundaries = bucket_boundaries(LONGEST_BUCKET)
 
@@ -67,12 +68,9 @@ class TokenDecoder(abc.ABC):
             rows = [sources[i] for i in batch]
             starts = [prefixes[i] for i in batch] if prefixes is not None else [[]] * len(rows)
             lengths = [max(len(row), len(start)) for row, start in zip(rows, starts, strict=True)]
-            if self.options.rules.shared_length_limit:
-                lengths = [max(lengths)] * len(rows)
-            # the EOS is not counted in the source's length, but is one of the tokens decoded
-            limits = np.array(lengths) + self.options.extra_length + 1
+            limits = self._rules.limits(np.array(lengths), self.options.extra_length)
             max_lengths = np.minimum(limits, self._longest).astype(np.int32)
-            for at, hypotheses in zip(batch, self._decode_batch(rows, max_lengths, starts), strict=True):
+            for at, hypotheses in zip(batch, self._decode_or_halve(rows, max_lengths, starts), strict=True):
                 results[at] = hypotheses or self._refuse(sources[at])
             done(len(batch))
         return results
@@ -96,19 +94,35 @@ class TokenDecoder(abc.ABC):
             done(len(batch))
         return results
 
-    def cross_attention(self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> list[np.ndarray]:
-        """The cross-attention weights of each pair, averaged over all heads and layers: float32 [T, S], without EOS.
+    def cross_attention(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """The cross-attention weights of pairs, averaged over all heads and layers: index, float32 [T, S] without EOS.
 
-        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Raises ValueError
-        if the engine does not compute them.
+        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Pairs come in
+        batches of about equal length, computed when they are needed; those of an empty source and target do not come.
         """
         sizes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
-        results: list[np.ndarray] = [np.zeros(size, np.float32) for size in sizes]
         for batch in self._batches(list(map(max, sizes))):
-            found = self._attend_batch([sources[i] for i in batch], [targets[i] for i in batch])
-            for at, weights in zip(batch, found, strict=True):
-                results[at][:] = weights[: sizes[at][0], : sizes[at][1]]
-        return results
+            weights_of_batch = self._attend_batch([sources[i] for i in batch], [targets[i] for i in batch])
+            for i, weights in zip(batch, weights_of_batch, strict=True):
+                yield i, weights[: sizes[i][0], : sizes[i][1]]
+
+    def _decode_or_halve(
+        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+    ) -> list[list[TokenHypothesis]]:
+        """`_decode_batch` of the whole batch, or of its halves if there is not enough memory."""
+        try:
+            return self._decode_batch(sources, max_lengths, prefixes)
+        except OutOfMemoryError:
+            if len(sources) == 1:
+                raise ValueError(
+                    f"There is not enough memory to decode a sentence of {len(sources[0])} tokens with beam_size="
+                    f"{self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
+                ) from None
+        half = len(sources) // 2
+        first = self._decode_or_halve(sources[:half], max_lengths[:half], prefixes[:half])
+        return first + self._decode_or_halve(sources[half:], max_lengths[half:], prefixes[half:])
 
     @abc.abstractmethod
     def _decode_batch(
@@ -117,6 +131,7 @@ class TokenDecoder(abc.ABC):
         """The hypotheses of sources that are not empty; no hypotheses if the options allow none.
 
         `max_lengths` int32 [B]: maximum tokens of each, EOS included. `prefixes`: the tokens with which each begins.
+        Raises OutOfMemoryError if there is not enough memory for all of them.
         """
 
     @abc.abstractmethod
@@ -124,14 +139,22 @@ class TokenDecoder(abc.ABC):
         """The log-probability of each target, EOS included."""
 
     def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[np.ndarray]:
-        """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, EOS included."""
-        raise ValueError(
-            "Word alignments need the engine tensorflow, which computes attention weights. Received: another engine. "
-            "Use tensorflow, or leave the alignments out."
-        )
+        """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, EOS included.
+
+        Only of an engine that supports ALIGNMENTS.
+        """
+        raise NotImplementedError
 
     def _refuse(self, source: Sequence[int]) -> list[TokenHypothesis]:
+        """Raises the error for a source without hypotheses."""
         options = self.options
+        [log_prob] = self._score_batch([source], [[]])
+        if not np.isfinite(log_prob):
+            raise ValueError(
+                "The log-probabilities of a model must be finite numbers. Received: "
+                f"{log_prob} for a sentence of {len(source)} tokens. Its training diverged, or its weights are "
+                "damaged. Use an earlier checkpoint."
+            )
         raise ValueError(
             "The options must allow a translation of each sentence. Received: "
             f"min_length={options.min_length}, no_repeat_ngram_size={options.no_repeat_ngram_size}, and a sentence of "
@@ -149,26 +172,3 @@ class TokenDecoder(abc.ABC):
             rows = max(1, self.options.batch_size // width if self.options.batch_size else by_default)
             yield [int(i) for i in order[start : start + rows]]
             start += rows
-
-
-class Engine(Protocol):
-    """A program that decodes with the weights of a model."""
-
-    @property
-    def name(self) -> str:
-        """TENSORFLOW or CTRANSLATE2."""
-
-    @property
-    def quantization(self) -> str:
-        """How the weights are stored; "" for TensorFlow, which stores them as they were trained."""
-
-    def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        """The decoder with these options."""
-
-
-def memory_error(tokens: int, beam_size: int) -> ValueError:
-    """The error for a sentence of this many tokens, for which there is not enough memory."""
-    return ValueError(
-        f"There is not enough memory to decode a sentence of {tokens} tokens with beam_size={beam_size}. Split the "
-        "sentence, or lower beam_size or extra_length."
-    )

@@ -1,4 +1,4 @@
-"""Typed records in JSON files: dataclasses that are validated when they are read."""
+"""Typed records in JSON files: dataclasses that are validated when they are read, each with the version of its format."""
 
 from __future__ import annotations
 
@@ -19,21 +19,43 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, 
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
 
 
-def read_record(path: Path, kind: type[R], advice: str) -> R:
-    """The record in a JSON file. Fields that `kind` does not have are ignored, so that newer files can be read.
+FORMAT_VERSION = 1  # of every record. Raise it when a record changes so that an older reader would misread it.
 
-    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON or a field
-    is missing, of the wrong type or out of range; the message names file and field and ends with `advice`.
+
+@dataclasses.dataclass(frozen=True)
+class _Header:
+    """What a record begins with."""
+
+    format_version: int = 0  # 0: there is none
+
+
+def read_record(path: Path, kind: type[R], advice: str) -> R:
+    """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does not have are ignored.
+
+    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON, has another
+    format version, or a field is missing, of the wrong type or out of range; the message names file and field and ends
+    with `advice`.
     """
     content = path.read_bytes()
     try:
-        return msgspec.json.decode(content, type=kind)
+        version = msgspec.json.decode(content, type=_Header).format_version
+        if version == FORMAT_VERSION:
+            record = msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is damaged: {str(error).rstrip('.')}. {advice}") from error
+    if version != FORMAT_VERSION:
+        raise ValueError(
+            f"{path} must have format_version {FORMAT_VERSION}, which this t2tlite reads. Received: "
+            f"{version or 'no format_version'}. Use the t2tlite that wrote it. {advice}".rstrip()
+        )
+    if isinstance(record, dict):
+        del record["format_version"]
+    return record
 
 
 def write_record(path: Path, record: Any) -> None:
     """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
     if not isinstance(record, dict):
         record = dataclasses.asdict(record, dict_factory=lambda fields: {k: v for k, v in fields if v is not None})
-    write_text(path, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    versioned = {"format_version": FORMAT_VERSION, **record}
+    write_text(path, json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")

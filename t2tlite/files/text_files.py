@@ -61,20 +61,6 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
     return itertools.chain.from_iterable(itertools.starmap(_parallel, list(pairs)))
 
 
-def read_pairs(path: str | Path) -> Iterator[tuple[str, str]]:
-    """Yields (source, target) from a file of lines "source TAB target".
-
-    Raises ValueError if a line is not two texts with a TAB between them, and as `read_lines`.
-    """
-    for number, line in enumerate(read_lines(path), start=1):
-        source, tab, target = line.partition("\t")
-        if not tab or "\t" in target:
-            raise ValueError(
-                f"Each line must be source TAB target. Received: {shown(path)}, line {number}: {line[:60]!r}."
-            )
-        yield source, target
-
-
 def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines") -> None:
     """Raises ValueError with `advice` unless all files have the same number of lines, above 0. `counts`: by name."""
     if len(set(counts.values())) > 1 or 0 in counts.values():

@@ -9,7 +9,7 @@ from tiny_run import small
 
 from t2tlite.bin import t2t_decoder, t2t_trainer
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint
-from t2tlite.programs.runs.checkpoint_choice import after_training, remarks
+from t2tlite.programs.runs.checkpoint_choice import after_training, checkpoint_notes
 from t2tlite.run_folder import DevEvaluation, RunFolder
 
 EVERY_2 = "--local_eval_frequency=2"
@@ -88,14 +88,16 @@ def test_the_newest_is_used_and_the_best_named(tiny_run_copy, source, capsys):
     assert said.err.splitlines()[0] == remark
 
 
-def test_remarks(tiny_run_copy):
+def test_checkpoint_notes(tiny_run_copy):
     run = choose_best(tiny_run_copy, 80)
-    assert remarks(run, f"{tiny_run_copy}/best/model.ckpt-80") == [
+    assert checkpoint_notes(run, f"{tiny_run_copy}/best/model.ckpt-80") == [
         f"Using checkpoint {tiny_run_copy}/best/model.ckpt-80."
     ]
-    assert remarks(run, f"{tiny_run_copy}/model.ckpt-40") == [f"Using checkpoint {tiny_run_copy}/model.ckpt-40."]
+    assert checkpoint_notes(run, f"{tiny_run_copy}/model.ckpt-40") == [
+        f"Using checkpoint {tiny_run_copy}/model.ckpt-40."
+    ]
     choose_best(tiny_run_copy, 120)
-    assert remarks(run, f"{tiny_run_copy}/model.ckpt-120") == []
+    assert checkpoint_notes(run, f"{tiny_run_copy}/model.ckpt-120") == []
 
 
 def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, source, capsys):
@@ -104,16 +106,16 @@ def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, source, capsys)
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
     assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
     said = (
-        f"It is later than the newest checkpoint of {tiny_run_copy}, of step 80: of training that was undone. t2t-trainer "
-        f"resumes only without it. Delete {tiny_run_copy}/best, or put the missing checkpoints back."
+        f"It is later than the newest checkpoint of {tiny_run_copy} (step 80): it comes from training that was rolled "
+        f"back. t2t-trainer resumes only without it. Delete {tiny_run_copy}/best, or put the missing checkpoints back."
     )
     assert said in capsys.readouterr().err.splitlines()
     run.best_folder.rename(run.averaged_folder)
     averaged = f"{tiny_run_copy}/averaged/model.ckpt-120"
-    assert remarks(run, averaged)[1:] == [said.replace(f"{tiny_run_copy}/best", f"{tiny_run_copy}/averaged")]
+    assert checkpoint_notes(run, averaged)[1:] == [said.replace(f"{tiny_run_copy}/best", f"{tiny_run_copy}/averaged")]
     for path in list_checkpoints(tiny_run_copy):  # a run given away with that checkpoint alone
         remove_checkpoint(path)
-    assert remarks(run, averaged) == [f"Using checkpoint {averaged}."]
+    assert checkpoint_notes(run, averaged) == [f"Using checkpoint {averaged}."]
 
 
 def test_early_stopping_is_easy_to_find(capsys):

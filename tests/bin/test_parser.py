@@ -19,7 +19,7 @@ import t2tlite
 from t2tlite import registry
 from t2tlite.bin import t2t_decoder, t2t_evalb, t2t_trainer
 from t2tlite.problems import grammar
-from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.bulk import decode_split
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Score
 from t2tlite.training.evaluation import Evaluation
@@ -150,7 +150,7 @@ def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, c
 @pytest.mark.parametrize("beams", ["beam_size=2", "beam_size=3,return_beams=2"])
 def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, capsys, monkeypatch, beams):
     """Its scores are of the decoded sequences, and its file has the repaired trees."""
-    monkeypatch.setattr(runs_decode, "WINDOW", 12)  # so there are three of the 30 sentences
+    monkeypatch.setattr(decode_split, "SPLIT_WINDOW", 12)  # so there are three of the 30 sentences
     flags = "--split=test", f"--decode_hparams={beams},extra_length=20"
     run = Path(shutil.copytree(trained_parser.run, tmp_path / "run", ignore=shutil.ignore_patterns("decodes")))
     decoded, seen = Translator.decode, []

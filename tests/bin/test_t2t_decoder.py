@@ -91,7 +91,7 @@ def test_split_is_scored_and_shown(tiny_run, capsys):
     for what in ("source ", "translation ", "reference "):
         assert len(re.findall(rf"^{what} +\w", shown, re.MULTILINE)) == 5
     scored = re.search(r"^BLEU (\S+) \(chrF2 (\S+), TER (\S+)\) on dev \(40 sentences\)\n", shown, re.MULTILINE)
-    record = next(one for one in RunFolder(tiny_run.run).decode_records()[0] if one.name == "dev.120")
+    record = next(record for record in RunFolder(tiny_run.run).decode_records()[0] if record.name == "dev.120")
     assert [f"{record.scores[name]:.2f}" for name in ("BLEU", "chrF2", "TER")] == list(scored.groups())
     signatures = [f"{name}|{signature}" for name, signature in record.signatures.items()]
     assert [line.split("|")[:2] for line in signatures] == [[name, "nrefs:1"] for name in ("BLEU", "chrF2", "TER")]
@@ -99,8 +99,9 @@ def test_split_is_scored_and_shown(tiny_run, capsys):
     assert re.search(r"^40 sentences in .* target tokens/s$", shown, re.MULTILINE)
     written = tiny_run.run / "decodes" / "dev.120.txt"
     reference = written.with_suffix(".ref")
-    where = f"Run {tiny_run.run}, checkpoint {tiny_run.run}/model.ckpt-120, translations {written}, references {reference}\n"
-    assert shown.endswith(where)
+    checkpoint = f"{tiny_run.run}/model.ckpt-120"
+    where = f"checkpoint {checkpoint}, translations {written}, references {reference}"
+    assert shown.endswith(f"Run {tiny_run.run}, {where}\n")
     assert len(written.read_text().splitlines()) == 40
     store = open_dataset(tiny_run.data).store("dev")
     assert written.with_suffix(".src").read_text().splitlines() == store.source_text()
@@ -124,9 +125,9 @@ def test_other_splits(tiny_run, capsys, split, message):
 def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, capsys):
     data = shutil.copytree(tiny_run.data, tmp_path / "data")
     manifest = data / "twenty_words" / "manifest.json"
-    found = json.loads(manifest.read_text())
-    del found["splits"]["test"]
-    manifest.write_text(json.dumps(found))
+    content = json.loads(manifest.read_text())
+    del content["splits"]["test"]
+    manifest.write_text(json.dumps(content))
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--data_dir={data}", "--split=test"]) == 1
     stderr = capsys.readouterr().err
     assert "The data must have the split test. Received: that of twenty_words in" in stderr
@@ -200,7 +201,7 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     for source, target in pairs:
         pair = (model.source_encoder.encode(text) for text in (source, target))
         inputs, targets = (np.array([[*ids, 1, 0]], np.int32) for ids in pair)
-        logits = np.array(model.model(inputs, targets), np.float64)[0]
+        logits = np.array(model.engine.model(inputs, targets), np.float64)[0]
         log_probabilities = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
         expected.append(sum(row[token] for row, token in zip(log_probabilities, targets[0], strict=True) if token))
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]

@@ -17,7 +17,7 @@ def decode(run, *flags) -> int:
     return t2t_decoder.main([f"--output_dir={run}", *flags])
 
 
-def test_a_file_is_decoded_and_says_that_the_model_was_converted(tiny_run_copy, tmp_path, capsys):
+def test_file_is_decoded_and_conversion_is_reported(tiny_run_copy, tmp_path, capsys):
     source = tmp_path / "in.txt"
     source.write_text("red cat sees dog\n\ngreen mouse likes bird now\n", encoding="utf-8")
     outputs = {}
@@ -31,7 +31,7 @@ def test_a_file_is_decoded_and_says_that_the_model_was_converted(tiny_run_copy, 
     )
 
 
-def test_results_of_a_split_have_a_name_of_their_own(tiny_run_copy, capsys):
+def test_records_of_engines_have_names_of_their_own(tiny_run_copy, capsys):
     assert decode(tiny_run_copy, "--split=dev") == 0
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=beam_size=1") == 0
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--quantization=int8") == 0
@@ -42,15 +42,15 @@ def test_results_of_a_split_have_a_name_of_their_own(tiny_run_copy, capsys):
     ]
     assert sorted(path.stem for path in (tiny_run_copy / "decodes").glob("*.json")) == names
     records = [json.loads((tiny_run_copy / "decodes" / f"{name}.json").read_text()) for name in names]
-    found = [(record["engine"], record["quantization"]) for record in records]
-    assert found == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
+    engines = [(record["engine"], record["quantization"]) for record in records]
+    assert engines == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
 
 
-def test_an_interrupted_file_of_another_engine_is_not_resumed(tiny_run_copy, tmp_path, capsys, monkeypatch):
-    from t2tlite.programs.bulk import decode
+def test_output_of_another_engine_is_not_resumed(tiny_run_copy, tmp_path, capsys, monkeypatch):
+    from t2tlite.programs.bulk import decode_file
     from t2tlite.programs.runs.translator import Translator
 
-    monkeypatch.setattr(decode, "WINDOW", 1)
+    monkeypatch.setattr(decode_file, "FILE_WINDOW", 1)
     source, target = tmp_path / "in.txt", tmp_path / "out.txt"
     source.write_text("red cat sees dog\ngreen mouse likes bird now\n", encoding="utf-8")
     flags = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", f"--decode_to_file={target}"]
@@ -68,7 +68,7 @@ def test_an_interrupted_file_of_another_engine_is_not_resumed(tiny_run_copy, tmp
     assert "out.txt.part cannot be resumed: it was made with another engine, quantization" in capsys.readouterr().err
 
 
-def test_a_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
+def test_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2) == 1
     message = capsys.readouterr().err
@@ -77,12 +77,12 @@ def test_a_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
     assert "Traceback" not in message
 
 
-def test_an_option_of_another_engine_is_refused_before_the_model_is_converted(tiny_run_copy, capsys):
+def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2, "--decode_hparams=min_length=5") == 1
     stderr = capsys.readouterr().err
     assert stderr == (
-        "t2tlite: The engine ctranslate2 decodes only with min_length=0. Received: min_length=5. Leave it out, or use "
-        "the engine tensorflow.\n"
+        "t2tlite: The engine ctranslate2 supports alpha, batch_size, beam_size, extra_length, return_beams, t2t_rules. "
+        "Received: min_length=5. Leave out what it does not support, or decode with the engine tensorflow.\n"
     )
     assert not (tiny_run_copy / "ctranslate2").exists()
 

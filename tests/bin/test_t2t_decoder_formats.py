@@ -39,8 +39,8 @@ def test_text_and_nbest_whatever_return_beams_is(written, model):
     lines = [line.split(" ||| ") for line in written(SENTENCES, "--output_format=nbest")]
     assert [(line[0], line[1]) for line in lines] == [("0", best[0]), ("1", ""), ("2", best[2])]
     hypotheses = model.decode(SENTENCES, model.options())
-    for line, (one,) in zip(lines, hypotheses, strict=True):
-        assert line[2:] == [f"log_prob= {one.log_prob:.6f}", f"{one.score:.6f}"]
+    for line, (output,) in zip(lines, hypotheses, strict=True):
+        assert line[2:] == [f"log_prob= {output.log_prob:.6f}", f"{output.score:.6f}"]
 
 
 @pytest.mark.parametrize("alignments", [False, True])
@@ -54,16 +54,16 @@ def test_jsonl(written, model, monkeypatch, alignments):
     assert len(lines) == 3
     for i, (line, source, outputs) in enumerate(zip(lines, SENTENCES, n_best, strict=True)):
         expected = []
-        for number, one in enumerate(outputs):
-            tokens = model.target_encoder.pieces(one.ids)
+        for number, output in enumerate(outputs):
+            tokens = model.target_encoder.pieces(output.ids)
             shown = {
-                "text": one.text,
-                "log_prob": pytest.approx(one.log_prob, abs=1e-5),
-                "score": pytest.approx(one.score, abs=1e-5),
+                "text": output.text,
+                "log_prob": pytest.approx(output.log_prob, abs=1e-5),
+                "score": pytest.approx(output.score, abs=1e-5),
                 "tokens": tokens,
             }
             expected.append(shown | ({"alignment": pharaoh(pairs[i][number])} if alignments else {}))
-            assert "".join(tokens).replace("▁", " ").strip() == one.text
+            assert "".join(tokens).replace("▁", " ").strip() == output.text
         assert json.loads(line) == {"source": source, "hypotheses": expected}
 
 
@@ -92,56 +92,51 @@ def test_scores_as_text_are_those_of_an_nbest_list(written, model):
     hypotheses = [line.split(" ||| ") for line in written(SENTENCES[:1], "--decode_hparams=return_beams=4")]
     pairs = [f"{SENTENCES[0]}\t{text}" for _, text, *_ in hypotheses]
     expected = [(float(log_prob.split()[1]), float(score)) for *_, log_prob, score in hypotheses]
-    found = [tuple(map(float, line.split("\t"))) for line in written(pairs, mode="score_file")]
-    same_tokens = [tuple(model.target_encoder.encode(one.text)) == one.ids for one in model.n_best(SENTENCES[0])]
+    scores = [tuple(map(float, line.split("\t"))) for line in written(pairs, mode="score_file")]
+    same_tokens = [
+        tuple(model.target_encoder.encode(output.text)) == output.ids for output in model.n_best(SENTENCES[0])
+    ]
     assert sum(same_tokens) >= 2
-    for values, wanted, same in zip(found, expected, same_tokens, strict=True):
+    for values, wanted, same in zip(scores, expected, same_tokens, strict=True):
         assert values == pytest.approx(wanted, abs=1e-4) or not same
     assert len(written(["cat\tkatze"], "--decode_hparams=t2t_rules=true", mode="score_file")[0].split("\t")) == 1
 
 
 def test_prefixes(written, model):
     lines = ["red cat sees dog\tkatze blau", "horse bites bird", "\tkatze", "fish likes mouse\t"]
-    found = written(lines, "--prefixes")
+    translations = written(lines, "--prefixes")
     prefix = ["katze blau", "", "", ""]
-    assert found == model.translate(["red cat sees dog", "horse bites bird", "", "fish likes mouse"], prefix=prefix)
-    assert found[0].startswith("katze blau")
-    assert found[2] == ""
+    assert translations == model.translate(
+        ["red cat sees dog", "horse bites bird", "", "fish likes mouse"], prefix=prefix
+    )
+    assert translations[0].startswith("katze blau")
+    assert translations[2] == ""
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
+        ("--decode_from_file={} --output_format=xml", "--output_format must be one of text, nbest, jsonl. Received: "),
+        ("--decode_from_file={} --alignments", "--alignments goes with --output_format=jsonl. Received: no --output"),
+        ("--decode_from_file={} --alignments --output_format=text", "Received: --output_format=text."),
         (
-            ["--decode_from_file={}", "--output_format=xml"],
-            "--output_format must be one of text, nbest, jsonl. Received: ",
+            "--decode_from_file={} --prefixes",
+            "must be source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'",
         ),
+        ("--score_file={} --output_format=nbest", "and reads pairs. Received: --output_format=nbest as well."),
         (
-            ["--decode_from_file={}", "--alignments"],
-            "--alignments goes with --output_format=jsonl. Received: no --output",
+            "--score_file={} --prefixes",
+            "--score_file writes text or jsonl, without alignments, and reads pairs. Received: ",
         ),
-        (["--decode_from_file={}", "--alignments", "--output_format=text"], "Received: --output_format=text."),
-        (
-            ["--decode_from_file={}", "--prefixes"],
-            "Each line must be source TAB prefix, or a source. Received: {}, line 2",
-        ),
-        (["--score_file={}", "--output_format=nbest"], "and reads pairs. Received: --output_format=nbest as well."),
-        (
-            ["--score_file={}", "--prefixes"],
-            "--score_file writes text or jsonl, without alignments, and reads pairs. Re",
-        ),
-        (
-            ["--split=dev", "--output_format=jsonl"],
-            "--output_format and --prefixes go with files and pipes. Received: -",
-        ),
-        (["--split=dev", "--decode_to_file=-"], "--split prints its report. Received: --decode_to_file=- as well."),
-        (["--decode_from_file={}", "--decode_to_file=-", "--beam_runner=DirectRunner"], "--beam_runner goes with"),
+        ("--split=dev --output_format=jsonl", "--output_format and --prefixes go with files and pipes. Received: --"),
+        ("--split=dev --decode_to_file=-", "--split prints its report. Received: --decode_to_file=- as well."),
+        ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
     ],
 )
 def test_refused(tiny_run, tmp_path, capsys, flags, message):
     source = tmp_path / "in.txt"
     source.write_text("cat\ncat\ta\tb\n")
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *(flag.format(source) for flag in flags)]) == 1
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *flags.format(source).split()]) == 1
     output = capsys.readouterr()
     assert message.format(source) in output.err
     assert output.out == ""

@@ -69,20 +69,20 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
     load(tiny_run.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.programs.bulk.window_loop.signal.signal", lambda number, handler: None)
+        patch.setattr("t2tlite.programs.bulk.file_job.signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
-        found = []
+        lines = []
         for line in SENTENCES:
             standard_input.write(f"{line}\n")
             if not whole:
-                found.append(answers.readline())
+                lines.append(answers.readline())
         standard_input.close()
         thread.join(timeout=120)
         os.close(write)
-        found += answers
+        lines += answers
     assert status == [0]
-    assert [line.removesuffix("\n") for line in found] == TRANSLATIONS
+    assert [line.removesuffix("\n") for line in lines] == TRANSLATIONS
     assert windows == ([SENTENCES] if whole else [[line] for line in SENTENCES])
 
 
@@ -97,7 +97,7 @@ def test_scores(tiny_run, load, standard_input, capfd):
     assert output.err == ""
 
 
-def test_standard_input_to_a_file_resumes_as_any_pipe(tiny_run, tmp_path, standard_input, capfd):
+def test_standard_input_to_a_file(tiny_run, tmp_path, standard_input, capfd):
     target = tmp_path / "out.txt"
     standard_input.write("".join(f"{line}\n" for line in SENTENCES))
     standard_input.close()
@@ -113,15 +113,15 @@ def test_standard_input_to_a_file_resumes_as_any_pipe(tiny_run, tmp_path, standa
         (b"cat\nk\xf6pfe\n", "standard input, line 2: text must be UTF-8."),
     ],
 )
-def test_mistakes_in_a_pipe(tiny_run, standard_input, capfd, content, message):
+def test_bad_line_of_a_pipe_is_named(tiny_run, standard_input, capfd, content, message):
     threading.Thread(target=lambda: (standard_input.buffer.write(content), standard_input.close())).start()
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 1
     assert message in capfd.readouterr().err
 
 
-def test_a_large_pipe_is_decoded_in_windows(tiny_run, standard_input, capfd, windows, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
+def test_large_pipe_is_decoded_in_windows(tiny_run, standard_input, capfd, windows, monkeypatch):
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.PROMPT_WINDOW", 3)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.ReadAhead", Filled)
     standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
     standard_input.close()
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
@@ -145,6 +145,21 @@ class Filled:
         return True
 
 
+def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.PROMPT_WINDOW", 3)
+    shown, original = [], Translator.decode
+
+    def decode(self, sentences, *rest):
+        shown.append(capsys.readouterr().out)
+        return original(self, sentences, *rest)
+
+    monkeypatch.setattr(Translator, "decode", decode)
+    (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES * 2))
+    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={tmp_path / 'in.txt'}"]) == 0
+    assert [text.splitlines() for text in shown] == [[], TRANSLATIONS[:3], [TRANSLATIONS[3], *TRANSLATIONS[:2]]]
+    assert [path.name for path in tmp_path.iterdir()] == ["in.txt"]
+
+
 def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
     """As a notebook's."""
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in SENTENCES))
@@ -157,7 +172,7 @@ def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_program_that_talks_to_t2t_decoder(tiny_run):
+def test_other_program_talks_to_t2t_decoder(tiny_run):
     command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_interactive"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:
@@ -169,7 +184,7 @@ def test_a_program_that_talks_to_t2t_decoder(tiny_run):
 
 
 @pytest.mark.slow
-def test_a_reader_that_has_enough(tiny_run):
+def test_broken_pipe_exits_quietly(tiny_run):
     command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_from_file=-"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, text=True, bufsize=1, **pipes) as process:

@@ -1,51 +1,33 @@
-"""t2t-decoder writes what is done as it goes, and the same command resumes after an interruption or a kill."""
+"""t2t-decoder resumes a file and a split after an interruption or a kill, and ends with what a whole run writes."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gzip
-import itertools
 import json
 import os
+import re
+import shutil
 import signal
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from t2tlite.bin import t2t_decoder
-from t2tlite.config import DecodeHParams
-from t2tlite.programs.bulk import decode as runs_decode
-from t2tlite.programs.bulk import decode_split as runs_decode_split
-from t2tlite.programs.bulk.decode import decode_lines
-from t2tlite.programs.runs.translator import Origin, Translator
-from t2tlite.tasks.task import Hypothesis, open_task
+from t2tlite.data.token_store import TokenStore
+from t2tlite.programs.bulk import decode_file, decode_split
+from t2tlite.programs.runs.translator import Translator
+from t2tlite.run_folder import RunFolder
 
 SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often", "cat"]
 LINES = [SENTENCES[i % 6] for i in range(11)]
-WINDOW = 3  # so there are four, the last with two lines
-
-
-@pytest.fixture(autouse=True)
-def small_windows(loaded_once, monkeypatch):
-    monkeypatch.setattr(runs_decode, "WINDOW", WINDOW)
-
-
-@pytest.fixture
-def windows(monkeypatch):
-    """The first source of each window that is decoded or scored; `stop_at` has what happens before a window."""
-    seen = SimpleNamespace(sources=[], stop_at={})
-    for name in ("decode", "score"):
-        original = getattr(Translator, name)
-
-        def recorded(self, sources, *rest, original=original):
-            if action := seen.stop_at.pop(len(seen.sources), None):
-                action()
-            seen.sources.append(list(sources))
-            return original(self, sources, *rest)
-
-        monkeypatch.setattr(Translator, name, recorded)
-    return seen
+SAMPLING = "--decode_hparams=sampling_method=random,sampling_temp=2.0"
+N_BEST = "--decode_hparams=return_beams=2"
+JSONL = "--output_format=jsonl"
 
 
 def interrupt():
@@ -57,200 +39,367 @@ def write(path, lines):
     return path
 
 
-@pytest.fixture
-def command(tiny_run, tmp_path):
-    """command(target, *flags) calls t2t-decoder with in.txt, of LINES, and returns the exit status."""
-    source = write(tmp_path / "in.txt", LINES)
-
-    def run(target, *more, mode="decode_from_file", source=source):
-        return t2t_decoder.main(
-            [f"--output_dir={tiny_run.run}", f"--{mode}={source}", f"--decode_to_file={target}", *more]
-        )
-
-    return run
-
-
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-# a window after the other
+def contents(folder):
+    """The files of a folder, with times left out of the records."""
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {
+        name: {**json.loads(content), "seconds": None} if name.endswith(".json") else content
+        for name, content in files.items()
+    }
 
 
-def test_windows_are_read_as_they_are_needed_and_equal_one_decoding_of_all(tiny_run, load):
-    model = load(tiny_run.run, None)
-    endless = itertools.chain(LINES[:9], itertools.repeat("cat"))
-    found = (window.lines for window in decode_lines(model, endless, model.options()))
-    assert list(itertools.chain.from_iterable(itertools.islice(found, 3))) == model.translate(LINES[:9])
-    assert next(endless) == "cat"
+class Case:
+    """t2t-decoder for a file or a split, which is decoded in three windows."""
+
+    def __init__(self, run: Path, folder: Path, target: Path, windows: list[int], flags: list[str]) -> None:
+        self.run, self.folder, self.target, self.windows, self.flags = run, folder, target, windows, flags
+
+    def __call__(self, *more: str, target: Path | None = None) -> int:
+        output = [f"--decode_to_file={target}"] if target else []
+        return t2t_decoder.main([f"--output_dir={self.run}", *self.flags, *output, *more])
+
+    @property
+    def part(self) -> Path:
+        """The unfinished output."""
+        return Path(f"{self.target}.part")
+
+    def whole(self, *more: str) -> dict:
+        """The files that are written without an interruption; they are then removed."""
+        assert self(*more) == 0
+        files = contents(self.folder)
+        shutil.rmtree(self.folder)
+        return files
 
 
-def test_a_window_can_be_decoded_by_itself(tiny_run, load):
-    model = load(tiny_run.run, None)
-    options = model.options(return_beams=2)
-    whole = list(decode_lines(model, LINES, options))
-    alone = next(decode_lines(model, LINES[6:9], options, Origin("in.txt", 6)))
-    assert alone == whole[2]
-    assert alone.lines[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
+@pytest.fixture(scope="module")
+def run(tiny_run, tmp_path_factory):
+    """A copy of the run, in which splits are decoded."""
+    ignored = shutil.ignore_patterns("decodes")
+    return shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("run") / "copy", ignore=ignored)
 
 
-def test_rules_by_which_the_batch_matters_keep_one_window():
-    class Whole:
-        """Decodes nothing, and returns how many sentences it was given."""
-
-        target_encoder = SimpleNamespace(encode_batch=lambda texts: [[] for _ in texts])
-
-        def task_under(self, options):
-            return open_task("translation", {})
-
-        def decode(self, sentences, *rest):
-            return [[Hypothesis(str(len(sentences)), 0.0, 0.0)] for _ in sentences]
-
-    (window,) = decode_lines(Whole(), LINES, DecodeHParams(t2t_rules=True))
-    assert window.lines == ["11"] * 11
-    assert [len(window.lines) for window in decode_lines(Whole(), LINES, DecodeHParams())] == [3, 3, 3, 2]
-
-
-def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, windows):
-    shown = []
-    windows.stop_at = {i: lambda: shown.append(capsys.readouterr().out) for i in range(4)}
+@pytest.fixture
+def file(run, tmp_path, loaded_once, monkeypatch):
+    monkeypatch.setattr(decode_file, "FILE_WINDOW", 4)
+    target = tmp_path / "new" / "out.txt"
     source = write(tmp_path / "in.txt", LINES)
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", f"--decode_from_file={source}"]) == 0
-    assert [text.count("\n") for text in shown] == [0, 3, 3, 3]
-    assert shown[1] == "katze rot hund sieht\n\nfisch maus mag\n"
-    assert names(tmp_path) == ["in.txt"]
+    flags = [f"--decode_from_file={source}", f"--decode_to_file={target}"]
+    return Case(run, target.parent, target, [4, 4, 3], flags)
+
+
+@pytest.fixture
+def split(run, loaded_once, monkeypatch):
+    monkeypatch.setattr(decode_split, "SPLIT_WINDOW", 16)
+    folder = run / "decodes"
+    yield Case(run, folder, folder / "test.120.txt", [16, 16, 8], ["--split=test"])
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["file", "split"])
+def case(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """The sizes of windows that are decoded or scored; `stop` has what happens before a window, or before "score"."""
+    seen = SimpleNamespace(windows=[], stop={})
+
+    def recorded(name: str, is_window: bool) -> Callable:
+        original = getattr(Translator, name)
+
+        def call(self, sources, *rest, **more):
+            action = seen.stop.pop(len(seen.windows) if is_window else "score", None)
+            if action:
+                action()
+            if is_window:
+                seen.windows.append(len(sources))
+            return original(self, sources, *rest, **more)
+
+        return call
+
+    for name in ("decode", "score_hypotheses", "score_outputs"):
+        monkeypatch.setattr(Translator, name, recorded(name, name != "score_outputs"))
+    return seen
 
 
 # resuming
 
 
 @pytest.mark.parametrize(
-    ("mode", "name", "more"),
+    ("case", "more"),
     [
-        ("decode_from_file", "out.txt", []),
-        ("decode_from_file", "new/out.txt.gz", ["--decode_hparams=return_beams=2"]),
-        ("score_file", "scores.txt", []),
-        ("decode_from_file", "out.jsonl", ["--output_format=jsonl", "--alignments", "--decode_hparams=return_beams=2"]),
-        ("score_file", "scores.jsonl", ["--output_format=jsonl"]),
-        ("decode_from_file", "samples.txt", ["--decode_hparams=sampling_method=random,sampling_temp=2.0"]),
+        ("file", []),
+        ("file", [JSONL, "--alignments", N_BEST]),
+        ("file", [SAMPLING]),
+        ("split", []),
+        ("split", [N_BEST]),
+        ("split", ["--engine=ctranslate2"]),
+        ("split", [SAMPLING]),
     ],
+    indirect=["case"],
 )
-def test_an_interrupted_command_resumes(tmp_path, command, capsys, windows, mode, name, more):
-    source = write(tmp_path / "in.tsv", [f"{line}\tkatze {line}" for line in LINES]) if mode == "score_file" else None
-    arguments = {"mode": mode, **({"source": source} if source else {})}
-    assert command(tmp_path / "whole" / name, *more, **arguments) == 0
-    expected, target = (tmp_path / "whole" / name).read_bytes(), tmp_path / name
+def test_interrupted_command_resumes(case, capsys, calls, more):
+    expected = case.whole(*more)
+    report = capsys.readouterr().out
+    (name,) = (name for name in expected if name.endswith(".txt"))
+    done, part = sum(case.windows[:2]), case.folder / f"{name}.part"
 
-    windows.stop_at = {4 + 2: interrupt}
-    assert command(target, *more, **arguments) == 130
-    part = f"{target}.part"
-    assert capsys.readouterr().err.endswith(
-        f"6 lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
-    )
-    assert not target.exists()
+    calls.stop = {3 + 2: interrupt}
+    assert case(*more) == 130
+    message = f"{done} lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
+    output = capsys.readouterr()
+    assert output.err.endswith(message)
+    assert output.out == ""
+    assert names(case.folder) == [part.name, f"{part.name}.json"]
 
-    assert command(target, *more, **arguments) == 0
-    stderr = capsys.readouterr().err
-    assert "Resuming after line 6.\n" in stderr
-    assert "11 sentences in " in stderr
-    assert [len(window) for window in windows.sources[4:]] == [3, 3, 3, 2]  # none of them twice
+    assert case(*more) == 0
+    output = capsys.readouterr()
+    assert f"Resuming after line {done}.\n" in output.err
+    assert calls.windows == case.windows * 2  # none of them twice
+    assert contents(case.folder) == expected
+    speed = rf"^{sum(case.windows)} sentences in \S+ s, \S+ sentences/s, [\d,]+ target tokens/s$"
+    assert re.search(speed, output.out + output.err, re.MULTILINE)
+    assert re.sub(speed, "", output.out, flags=re.MULTILINE) == re.sub(speed, "", report, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("more", [[], [JSONL]])
+def test_interrupted_scoring_resumes(run, file, tmp_path, calls, more):
+    pairs = write(tmp_path / "in.tsv", [f"{line}\tkatze {line}" for line in LINES])
+    file.flags = [f"--score_file={pairs}", f"--decode_to_file={file.target}"]
+    expected = file.whole(*more)
+    calls.stop = {3 + 2: interrupt}
+    assert file(*more) == 130
+    assert file(*more) == 0
+    assert calls.windows == [4, 4, 3] * 2
+    assert contents(file.folder) == expected
+
+
+@pytest.mark.parametrize("name", ["out.txt.gz", "link.txt"])
+def test_interrupted_command_keeps_the_older_output(case, tmp_path, calls, name):
+    (tmp_path / "link.txt").symlink_to("linked.txt")
+    target = tmp_path / name
+    assert case(N_BEST, target=target) == 0
+    expected = target.read_bytes()
+    target.write_text("an older output\n")
+    calls.stop = {3 + 1: interrupt}
+    assert case(N_BEST, target=target) == 130
+    assert target.read_text() == "an older output\n"
+    assert case(N_BEST, target=target) == 0
     assert target.read_bytes() == expected
-    assert not list(target.parent.glob("*.part*"))
+    assert calls.windows == case.windows * 2
+    assert not list(tmp_path.glob("*.part*"))
+    assert (tmp_path / "link.txt").is_symlink()
     if name.endswith(".gz"):
-        assert gzip.decompress(expected).decode().startswith("0 ||| katze rot hund sieht ||| log_prob= -")
+        assert gzip.decompress(expected).decode().startswith("0 ||| ")
 
 
-def test_what_a_killed_process_had_not_recorded_is_made_again(tmp_path, command, windows):
-    assert command(tmp_path / "whole.txt") == 0
-    windows.stop_at = {4 + 1: interrupt}
-    assert command(tmp_path / "out.txt") == 130
-    with (tmp_path / "out.txt.part").open("a") as file:
-        file.write("half of a wind")
-    assert command(tmp_path / "out.txt") == 0
-    assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
-
-    write(tmp_path / "out.txt.part", ["of a first window"])  # without a record
-    for name in (".out.txt.part.json.0123abcd.tmp", ".out.txt.0123abcd.tmp", ".out.txt.gz.0123abcd.tmp"):
-        write(tmp_path / name, ["half of a file"])
-    assert command(tmp_path / "out.txt") == 0
-    assert names(tmp_path) == [".out.txt.gz.0123abcd.tmp", "in.txt", "out.txt", "whole.txt"]  # of another file
-    assert (tmp_path / "out.txt").read_bytes() == (tmp_path / "whole.txt").read_bytes()
+def test_killed_window_is_decoded_again(case, calls):
+    expected = case.whole()
+    calls.stop = {3 + 1: interrupt}
+    assert case() == 130
+    with case.part.open("a") as file:
+        file.write("half of a window")
+    for name in (case.target.name, case.part.name + ".json", case.target.name + "x"):
+        (case.folder / f".{name}.0123abcd.tmp").write_text("half of a file")
+    assert case() == 0
+    (case.folder / f".{case.target.name}x.0123abcd.tmp").unlink()  # of another file
+    assert contents(case.folder) == expected
+    assert calls.windows == case.windows * 2
 
 
-def test_sigterm(tmp_path, command, capsys, windows):
-    windows.stop_at = {1: lambda: os.kill(os.getpid(), signal.SIGTERM)}
+def test_killed_first_window_is_decoded_again(case, monkeypatch, calls):
+    """As after SIGKILL, which leaves OUT.part as it is."""
+    expected = case.whole()
+    calls.stop = {3: interrupt}
+    with monkeypatch.context() as patch:
+        patch.setattr("t2tlite.programs.bulk.outputs.ResumableOutput.discard", lambda output: None)
+        assert case() == 130
+    case.part.write_text("half of a window")
+    assert case() == 0
+    assert contents(case.folder) == expected
+
+
+def test_killed_scoring_of_a_split_resumes(split, capsys, calls):
+    expected = split.whole()
+    calls.stop = {"score": lambda: os.kill(os.getpid(), signal.SIGTERM)}
+    assert split() == 128 + signal.SIGTERM
+    assert "40 lines are done, in " in capsys.readouterr().err
+    for name in ("src", "json"):
+        (split.folder / f".test.120.{name}.0123abcd.tmp").write_text("half of a file")
+    assert split() == 0
+    assert calls.windows == split.windows * 2
+    assert contents(split.folder) == expected
+
+
+def test_sigterm_keeps_what_is_done(case, capsys, calls):
+    calls.stop = {1: lambda: os.kill(os.getpid(), signal.SIGTERM)}
     before = signal.getsignal(signal.SIGTERM)
-    assert command(tmp_path / "out.txt") == 128 + signal.SIGTERM
-    assert "3 lines are done, in " in capsys.readouterr().err
+    assert case() == 128 + signal.SIGTERM
+    assert f"{case.windows[0]} lines are done, in " in capsys.readouterr().err
     assert signal.getsignal(signal.SIGTERM) == before
-    assert json.loads((tmp_path / "out.txt.part.json").read_text())["lines"] == 3
+    assert json.loads(Path(f"{case.part}.json").read_text())["lines"] == case.windows[0]
 
 
-def test_interrupted_in_the_first_window(tmp_path, command, windows):
-    windows.stop_at = {0: interrupt}
-    assert command(tmp_path / "out.txt") == 130
-    assert names(tmp_path) == ["in.txt"]
+def test_interrupted_first_window_leaves_nothing(case, calls):
+    calls.stop = {0: interrupt}
+    assert case() == 130
+    assert names(case.folder) == []
+
+
+def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
+    assert case() == 0
+    before = contents(case.folder)
+    synced, fsync = [], os.fsync
+
+    def full(handle):
+        synced.append(handle)
+        if len(synced) == 4:  # the first record, the output and the record of a window, the output of the second
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fsync(handle)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        assert case() == 1
+    stderr = capsys.readouterr().err
+    assert f"{case.windows[0]} lines are done, in " in stderr
+    assert stderr.endswith("No space left on device\n")
+    assert {name: content for name, content in contents(case.folder).items() if ".part" not in name} == before
+    assert case() == 0
+    assert contents(case.folder) == before
+
+
+def test_batches_of_sentences_make_a_split_one_window(split, calls):
+    rules = "--decode_hparams=t2t_rules=true"
+    expected = split.whole(rules)
+    calls.stop = {1: interrupt}
+    assert split(rules) == 130
+    assert names(split.folder) == []
+    calls.stop = {"score": interrupt}
+    assert split(rules) == 130
+    assert split(rules) == 0
+    assert calls.windows == [40, 40]
+    assert contents(split.folder) == expected
+
+
+# what cannot be resumed
+
+
+def change_input(case, monkeypatch):
+    write(case.target.parent.parent / "in.txt", ["cat", *LINES[1:]])
+    source_text = TokenStore.source_text
+    monkeypatch.setattr(TokenStore, "source_text", lambda store: ["cat", *source_text(store)[1:]])
+
+
+def change_output(case, monkeypatch):
+    case.part.write_bytes(case.part.read_bytes().replace(b"katze", b"katzf", 1))
+
+
+def shorten_output(case, monkeypatch):
+    case.part.write_bytes(case.part.read_bytes()[:-1])
+
+
+def damage_record(text):
+    return lambda case, monkeypatch: Path(f"{case.part}.json").write_text(text)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("case", "change", "reason"),
     [
-        ("option", "out.txt.part cannot be resumed: it was made with another beam_size. Starting anew."),
-        ("format", "out.txt.part cannot be resumed: it was made with another output_format. Starting anew."),
-        ("input", "out.txt.part cannot be resumed: the input has changed. Starting anew."),
-        ("checkpoint", "out.txt.part cannot be resumed: it was made with another checkpoint. Starting anew."),
-        ("shorter", "out.txt.part cannot be resumed: it has changed since it was written. Starting anew."),
-        ("negative", "out.txt.part cannot be resumed: out.txt.part.json is damaged. Starting anew."),
-        ("damaged", "out.txt.part cannot be resumed: out.txt.part.json is damaged. Starting anew."),
+        ("file", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
+        ("file", ["--output_format=nbest"], "it was made with another output_format"),
+        ("file", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
+        ("file", change_input, "the input has changed"),
+        ("file", shorten_output, "it has changed since it was written"),
+        ("file", damage_record('{"provenance": {}, "lines": -1}'), "out.txt.part.json is damaged"),
+        ("file", damage_record('{"lines": "six"'), "out.txt.part.json is damaged"),
+        ("split", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
+        ("split", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
+        ("split", ["--split=dev"], "the input has changed"),
+        ("split", change_input, "the input has changed"),
+        ("split", change_output, "it has changed since it was written"),
     ],
-    ids=["option", "format", "input", "checkpoint", "shorter", "negative", "damaged"],
+    indirect=["case"],
 )
-def test_what_was_made_with_something_else_is_not_resumed(
-    tiny_run, tmp_path, command, capsys, windows, change, message
-):
-    target, part = tmp_path / "out.txt", tmp_path / "out.txt.part"
-    windows.stop_at = {2: interrupt}
-    assert command(target) == 130
+def test_changed_output_is_made_anew(case, tmp_path, capsys, monkeypatch, calls, change, reason):
+    case.target = tmp_path / "new" / "out.txt"
+    calls.stop = {2: interrupt}
+    assert case(target=case.target) == 130
     more = []
-    if change == "option":
-        more = ["--decode_hparams=beam_size=1"]
-    elif change == "format":
-        more = ["--output_format=nbest"]
-    elif change == "input":
-        write(tmp_path / "in.txt", ["cat", *LINES[1:]])
-    elif change == "checkpoint":
-        more = [f"--checkpoint_path={tiny_run.run}/model.ckpt-80"]
-    elif change == "shorter":
-        part.write_bytes(part.read_bytes()[:-1])
+    if isinstance(change, list):
+        more = [flag.replace("RUN", str(case.run)) for flag in change]
     else:
-        text = '{"made_with": {}, "lines": -1}' if change == "negative" else '{"lines": "six"'
-        part.with_name("out.txt.part.json").write_text(text)
-    assert command(target, *more) == 0
-    assert message in capsys.readouterr().err
-    assert len(windows.sources) == 2 + 4
-    assert command(tmp_path / "other.txt", *more) == 0
-    assert target.read_bytes() == (tmp_path / "other.txt").read_bytes()
+        change(case, monkeypatch)
+    assert case(*more, target=case.target) == 0
+    assert f"out.txt.part cannot be resumed: {reason}. Starting anew." in capsys.readouterr().err
+    assert calls.windows[2:] == case.windows
+    assert case(*more, target=tmp_path / "other.txt") == 0
+    assert case.target.read_bytes() == (tmp_path / "other.txt").read_bytes()
 
 
-def test_lines_may_be_added_behind_those_that_are_done(tmp_path, command, windows):
-    windows.stop_at = {2: interrupt}
-    assert command(tmp_path / "out.txt") == 130
-    write(tmp_path / "in.txt", [*LINES, "fish likes mouse"])
-    assert command(tmp_path / "out.txt") == 0
-    assert (tmp_path / "out.txt").read_text().splitlines()[-2:] == ["hund oft hund hoert", "fisch maus mag"]
-    assert len(windows.sources) == 4
+def test_file_is_not_resumed_as_a_split(file, split, capsys, calls):
+    write(file.target.parent.parent / "in.txt", ["red cat sees dog"] * 40)
+    calls.stop = {2: interrupt}
+    assert file() == 130
+    assert split(target=file.target) == 0
+    assert "cannot be resumed: it was made with another work. Starting anew." in capsys.readouterr().err
 
 
-def test_a_second_process_that_writes_the_same_output_is_refused(tmp_path, command, capsys):
-    with (tmp_path / "out.txt.part").open("wb") as file:
+@pytest.mark.parametrize("end", [".part", ".part.json"])
+def test_foreign_part_is_refused(case, tmp_path, capsys, calls, end):
+    target = tmp_path / "out.txt"
+    foreign = write(tmp_path / f"out.txt{end}", ["a chapter of mine"])
+    assert case(target=target) == 1
+    assert f"{target}.part must be what t2t-decoder has done of out.txt. Received: " in capsys.readouterr().err
+    assert foreign.read_text() == "a chapter of mine\n"
+    assert calls.windows == []
+    foreign.unlink()
+    assert case(target=target) == 0
+
+
+def test_added_lines_are_decoded_after_those_done(file, calls):
+    calls.stop = {2: interrupt}
+    assert file() == 130
+    write(file.target.parent.parent / "in.txt", [*LINES, "fish likes mouse"])
+    assert file() == 0
+    assert file.target.read_text().splitlines()[-2:] == ["hund oft hund hoert", "fisch maus mag"]
+    assert calls.windows == [4, 4, 4]
+
+
+def test_other_options_of_a_split_have_another_output(split, calls):
+    calls.stop = {2: interrupt}
+    assert split() == 130
+    assert split("--decode_hparams=beam_size=1") == 0
+    assert split() == 0
+    assert calls.windows == [16, 16, *split.windows, 8]
+    assert len(contents(split.folder)) == 8
+
+
+def test_unfinished_split_is_not_a_record(split, calls):
+    assert split() == 0
+    calls.stop = {3 + 1: interrupt}
+    assert split() == 130
+    records, complaints = RunFolder(split.run).decode_records()
+    assert [record.name for record in records] == ["test.120"]
+    assert complaints == []
+
+
+def test_second_process_is_refused(case, capsys, calls):
+    case.folder.mkdir()
+    with case.part.open("wb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert command(tmp_path / "out.txt") == 1
-    stderr = capsys.readouterr().err
-    assert f"Only one process can write an output. Received: {tmp_path}/out.txt, and another writes" in stderr
-    assert command(tmp_path / "out.txt") == 0
+        assert case() == 1
+    message = f"Only one process can write an output. Received: {case.target}, and another writes"
+    assert message in capsys.readouterr().err
+    assert calls.windows == []
+    assert case() == 0
 
 
-# pipes and links
+# pipes and devices
 
 
 def feed(pipe, lines):
@@ -266,75 +415,93 @@ def feed(pipe, lines):
                 return
 
     threading.Thread(target=run, daemon=True).start()
-    return pipe
 
 
-def test_a_pipe_is_read_once_and_resumed(tmp_path, command, capsys, windows):
-    pipe, target = tmp_path / "pipe", tmp_path / "out.txt"
-    windows.stop_at = {2: interrupt}
-    assert command(target, source=feed(pipe, LINES)) == 130
-    assert command(target, source=feed(pipe, ["cat", *LINES])) == 1
-    assert (
-        f"{pipe} does not begin with the lines that {target}.part is of. Delete that file." in capsys.readouterr().err
-    )
-    assert command(target, source=feed(pipe, LINES)) == 0
-    assert len(windows.sources) == 4
-    assert command(tmp_path / "whole.txt") == 0
-    assert target.read_bytes() == (tmp_path / "whole.txt").read_bytes()
+@pytest.fixture
+def from_pipe(file, tmp_path):
+    """from_pipe(lines): the exit status of decoding a pipe that has these lines."""
+    pipe = tmp_path / "pipe"
+    flags = [f"--decode_from_file={pipe}", f"--decode_to_file={file.target}"]
+
+    def decode(lines):
+        feed(pipe, lines)
+        return t2t_decoder.main([f"--output_dir={file.run}", *flags])
+
+    return decode
 
 
-def test_the_line_of_a_pipe_that_is_too_long_is_named(tmp_path, command, capsys):
-    pipe = feed(tmp_path / "pipe", [*LINES[:7], "cat " * 2100])
-    assert command(tmp_path / "out.txt", source=pipe) == 1
-    assert f"at most 2,048 tokens. Received: {pipe}, line 8 with 2," in capsys.readouterr().err
-    assert len((tmp_path / "out.txt.part").read_text().splitlines()) == 6
+def test_pipe_is_read_once_and_resumed(file, from_pipe, tmp_path, capsys, calls):
+    expected = file.whole()
+    calls.stop = {3 + 2: interrupt}
+    assert from_pipe(LINES) == 130
+    assert from_pipe(["cat", *LINES]) == 1
+    message = f"{tmp_path}/pipe does not begin with the lines that {file.part} is of. Delete that file."
+    assert message in capsys.readouterr().err
+    assert from_pipe(LINES) == 0
+    assert calls.windows == file.windows * 2
+    assert contents(file.folder) == expected
 
 
-def test_a_link_stays_and_its_target_is_written(tmp_path, command):
-    (tmp_path / "kept").mkdir()
-    (tmp_path / "out.txt").symlink_to("kept/real.txt")
-    assert command(tmp_path / "out.txt") == 0
-    assert (tmp_path / "out.txt").readlink().name == "real.txt"
-    assert len((tmp_path / "kept" / "real.txt").read_text().splitlines()) == 11
-    assert names(tmp_path / "kept") == ["real.txt"]
+def test_too_long_line_of_a_pipe_is_named(file, from_pipe, tmp_path, capsys):
+    assert from_pipe([*LINES[:9], "cat " * 2100]) == 1
+    assert f"at most 2,048 tokens. Received: {tmp_path}/pipe, line 10 with 2," in capsys.readouterr().err
+    assert len(file.part.read_text().splitlines()) == 8
 
 
-def test_standard_output_as_a_file(command, capfd):
-    assert command("/dev/stdout") == 0
+def test_split_to_a_device_resumes(split, capfd, calls):
+    calls.stop = {1: interrupt}
+    assert split("--decode_to_file=/dev/stdout") == 130
+    assert capfd.readouterr().out == ""
+    assert split("--decode_to_file=/dev/stdout") == 0
+    assert len(capfd.readouterr().out.splitlines()) > 40
+    assert calls.windows == split.windows
+
+
+def test_file_to_a_device_is_a_stream(file, capfd):
+    assert file("--decode_to_file=/dev/stdout") == 0
     assert capfd.readouterr().out.splitlines()[:3] == ["katze rot hund sieht", "", "fisch maus mag"]
     assert os.path.islink("/dev/stdout")
 
 
-# what is checked before anything is decoded
+# what is checked before anything is decoded, and what is printed
 
 
 @pytest.mark.parametrize("name", ["in.txt/out.txt", "/proc/nothing/out.txt"])
-def test_an_output_that_cannot_be_written(tmp_path, command, capsys, windows, name):
-    assert command(tmp_path / name) == 1
+def test_unwritable_output_is_refused(file, tmp_path, capsys, calls, name):
+    assert file(f"--decode_to_file={tmp_path / name}") == 1
     assert "out.txt cannot be written: " in capsys.readouterr().err
-    assert windows.sources == []
+    assert calls.windows == []
 
 
-def test_a_run_that_cannot_be_written(tiny_run_copy, capsys, windows):
-    (tiny_run_copy / "decodes").touch()
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
+def test_unwritable_run_is_refused(split, capsys, calls):
+    split.folder.touch()
+    assert split() == 1
     assert "decodes/test.120.txt cannot be written: " in capsys.readouterr().err
-    assert windows.sources == []
+    assert calls.windows == []
+    split.folder.unlink()
 
 
-def test_the_score_is_printed_before_the_records_are_written(tiny_run_copy, capsys, monkeypatch):
+def test_too_long_sentence_of_a_split_is_named(split, capsys, monkeypatch, calls):
+    source_text = TokenStore.source_text
+    monkeypatch.setattr(TokenStore, "source_text", lambda store: [*source_text(store)[1:], "cat " * 2100])
+    assert split() == 1
+    assert "at most 2,048 tokens. Received: the sources of test, line 40 with 2," in capsys.readouterr().err
+    assert calls.windows == []
+
+
+def test_score_is_printed_before_it_is_recorded(split, capsys, monkeypatch):
     def fail(*arguments):
         raise OSError("No space left on device.")
 
-    monkeypatch.setattr(runs_decode_split, "write_lines", fail)
-    assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
+    monkeypatch.setattr(decode_split, "write_lines", fail)
+    assert split() == 1
     output = capsys.readouterr()
     assert "\nBLEU " in output.out
     assert output.err.endswith("No space left on device.\n")
 
 
-def test_the_checkpoint_is_reported_unless_it_is_the_newest(tiny_run, tmp_path, command, capsys):
-    assert command(tmp_path / "out.txt") == 0
+def test_checkpoint_is_reported_unless_newest(file, capsys):
+    assert file() == 0
     assert "checkpoint" not in capsys.readouterr().err
-    assert command(tmp_path / "out.txt", "--checkpoint_path=best") == 0
-    assert f"Using checkpoint {tiny_run.run}/best/model.ckpt-" in capsys.readouterr().err
+    assert file("--checkpoint_path=best") == 0
+    assert f"Using checkpoint {file.run}/best/model.ckpt-" in capsys.readouterr().err

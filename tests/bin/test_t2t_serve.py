@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
 import socket
-import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import pytest
+from server_process import Process
 
 from t2tlite.bin import t2t_serve
-
-START_S = 180
+from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.server import DrainingServer
+from t2tlite.programs.serving.service import Service
 
 
 @pytest.fixture(autouse=True)
@@ -88,63 +86,23 @@ def test_a_port_in_use(capsys, tiny_run):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--port=70000", "--port must be from 0 to 65535; 0 is any free one. Received: 70000."),
+        ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
         ("--host=no.such.host.invalid", "--host must be a name or address of this machine. Received: 'no.such.host"),
         ("--checkpoint_path=nothing", "nothing"),
         ("--decode_hparams=beam=4", "decode_hparams has no field 'beam'"),
-        ("--max_queue=0", "--max_queue must be at least 1. Received: 0."),
-        ("--timeout_s=0", "--timeout_s must be more than 0 and less than 86,400. Received: 0.0."),
-        ("--max_characters=-1", "--max_characters must be at least 1. Received: -1."),
+        ("--max_queue=0", "max_queue must be at least 1. Received: 0."),
+        ("--timeout_s=0", "timeout_s must be at least 0.001 and at most 86400. Received: 0.0."),
+        ("--max_characters=-1", "max_characters must be at least 1. Received: -1."),
     ],
 )
 def test_bad_flags(capsys, tiny_run, flag, message):
     assert message in refused(capsys, f"--output_dir={tiny_run.run}", flag)
 
 
-@pytest.mark.parametrize("package", ["fastapi", "uvicorn", "prometheus_client"])
+@pytest.mark.parametrize("package", t2t_serve.EXTRA)
 def test_without_the_extra_the_message_says_what_to_install(capsys, tiny_run, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     assert "pip install 't2tlite[serve]'" in refused(capsys, f"--output_dir={tiny_run.run}")
-
-
-class Process:
-    """t2t-serve as a process of its own, which is killed at the end of the block and after START_S seconds."""
-
-    def __init__(self, *flags: str) -> None:
-        command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
-        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        self._timer = threading.Timer(START_S, self._process.kill)
-        self._lines: list[str] = []
-
-    def __enter__(self) -> Process:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-        self._process.kill()
-        self._process.wait()
-        self._process.stderr.close()
-
-    def line(self, pattern: str) -> re.Match[str]:
-        """The first line from here on in which the pattern is found."""
-        for line in self._process.stderr:
-            self._lines.append(line)
-            if found := re.search(pattern, line):
-                return found
-        pytest.fail("".join(self._lines))
-
-    def status(self) -> int:
-        """The exit status, when the process has ended."""
-        self._process.stderr.read()
-        return self._process.wait(START_S)
-
-    def sigterm(self) -> tuple[int, str]:
-        """Sends SIGTERM; returns the exit status and what else was printed."""
-        self._process.send_signal(signal.SIGTERM)
-        printed = self._process.stderr.read()
-        return self._process.wait(START_S), printed
 
 
 @pytest.mark.slow  # starts a process, which loads TensorFlow
@@ -153,7 +111,8 @@ def test_a_server_from_start_to_sigterm(tiny_run):
         server.line("Loading .*: English to German")
         address = server.line(r"Ready: (http://127\.0\.0\.1:\d+)\n")[1]
         body = json.dumps({"q": "red cat sees dog"}).encode()
-        with urllib.request.urlopen(f"{address}/v1/translate", body, timeout=60) as response:
+        request = urllib.request.Request(f"{address}/v1/translate", body, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as response:
             assert json.load(response)["translations"][0]["text"]
         assert server.sigterm() == (0, "SIGTERM: answering what was accepted; once more ends at once.\n")
         with pytest.raises(urllib.error.URLError):
@@ -167,8 +126,18 @@ def test_a_server_that_loads_ends_at_once(tiny_run):
         assert server.sigterm()[0] == -signal.SIGTERM
 
 
+def test_sigterm_while_loading_ends_process_1(monkeypatch):
+    """The kernel ignores the default action of signals for process 1, here by a signal that does nothing."""
+    statuses = []
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    monkeypatch.setattr("signal.raise_signal", lambda _: None)
+    monkeypatch.setattr("os._exit", statuses.append)
+    DrainingServer(Service(ServerOptions())).handle_exit(signal.SIGTERM, None)
+    assert statuses == [128 + signal.SIGTERM]
+
+
 @pytest.mark.slow  # likewise
-def test_a_checkpoint_that_cannot_be_read_ends_the_server_with_its_message(tiny_run_copy):
+def test_unreadable_checkpoint_ends_the_server_with_a_message(tiny_run_copy):
     for data in tiny_run_copy.glob("model.ckpt-*.data-*"):
         data.write_bytes(data.read_bytes()[:1000])
     with Process(f"--output_dir={tiny_run_copy}") as server:

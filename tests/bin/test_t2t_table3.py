@@ -104,7 +104,7 @@ def test_measured_twice_over(swept):
     assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
     assert translations == model.translate(store.source_text(), beam_size=4)
     assert "tok:13a" in found["bleu_signature"]
-    assert found["parameters"] == model.model.count_params()
+    assert found["parameters"] == model.engine.parameters
     assert found["training_flops"] > 0
     assert found["seconds"] > 0
 

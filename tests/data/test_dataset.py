@@ -48,10 +48,11 @@ def test_damaged_manifest(tmp_path, content, message):
 def test_manifest_of_another_format(tmp_path):
     generate(TinyTask(), tmp_path, num_processes=1)
     path = tmp_path / "tiny_task" / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 7'))
-
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 7'))
     for act in (lambda: open_dataset(tmp_path), lambda: generate(TinyTask(), tmp_path)):
-        with pytest.raises(ValueError, match=r"reads data of format 1\. Received: format 7"):
+        with pytest.raises(
+            ValueError, match=r"manifest\.json must have format_version 1.* Received: 7\. Use the t2tlite"
+        ):
             act()
 
 

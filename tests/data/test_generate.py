@@ -59,7 +59,7 @@ def test_manifest(tmp_path):
     folder = tmp_path / "data" / "file_task"
     manifest = json.loads((folder / "manifest.json").read_text())
     digest = hashlib.sha256(raw.read_bytes()).hexdigest()
-    assert manifest["format"] == 1
+    assert manifest["format_version"] == 1
     assert manifest["problem"] == "file_task"
     assert manifest["options"] == {
         "vocab_size": 330,

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.alignment import align, pharaoh, words_of_pieces
+from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
+from t2tlite.models.transformer import build_transformer
 from t2tlite.tasks.task import Hypothesis
 
 # S source pieces, T target pieces, without EOS
@@ -72,7 +77,9 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
                 continue
             source_ids = model.source_encoder.encode(sentence)
             inputs, targets = (np.array([[*ids, 1]], np.int32) for ids in (source_ids, output.ids))
-            cross = np.mean([np.asarray(layer)[0].mean(0) for layer in model.model.attention(inputs, targets).cross], 0)
+            cross = np.mean(
+                [np.asarray(layer)[0].mean(0) for layer in model.engine.attention(inputs, targets).cross], 0
+            )
             starts = [piece.startswith("▁") for piece in model.source_encoder.pieces(source_ids)]
             source_words = np.cumsum(starts) - 1
             target_words = np.cumsum([p.startswith("▁") for p in model.target_encoder.pieces(output.ids)]) - 1
@@ -86,3 +93,28 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
 def test_an_empty_translation_has_no_alignment(tiny_run, load):
     model = load(tiny_run.run, None)
     assert model.align(["red cat"], [[Hypothesis("", -1.0, -1.0)]]) == [[[]]]
+
+
+def test_target_that_fills_all_learned_positions_is_aligned():
+    hparams = HParams(hidden_size=16, filter_size=16, num_hidden_layers=1, num_heads=2, pos="emb", max_length=4)
+    model = build_transformer(hparams, 20, 20)
+    decoder = TensorFlowEngine(model).decoder(DecodeHParams())
+    source, target = [5, 6, 7], list(range(3, 3 + model.max_positions))
+    ((number, weights),) = decoder.cross_attention([source], [target])
+    (cross,) = model.attention(np.array([[*source, 1]]), np.array([target])).cross
+    np.testing.assert_allclose(weights, np.asarray(cross)[0].mean(0)[:, :-1], atol=1e-6)
+    assert (number, weights.shape) == (0, (model.max_positions, 3))
+
+
+def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
+    computed = []
+
+    def attend(self, sources, targets):
+        computed.append(len(sources))
+        return np.zeros((len(sources), 9, 9), np.float32)
+
+    monkeypatch.setattr(Decoder, "_attend_batch", attend)
+    decoder = TensorFlowEngine(SimpleNamespace(max_positions=None)).decoder(DecodeHParams(batch_size=16))
+    weights = decoder.cross_attention([[5] * 7] * 6, [[5] * 3] * 6)
+    assert computed == []
+    assert [(number, len(computed)) for number, _ in weights] == [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (5, 3)]

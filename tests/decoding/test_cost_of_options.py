@@ -39,7 +39,7 @@ def search_of(model, changes):
 
     def search(inputs, max_lengths, length, more):
         return decoder.search(
-            model.model, inputs, max_lengths, length, options, options.alpha, options.return_beams, more
+            model.engine.model, options, inputs, max_lengths, length, options.alpha, options.return_beams, more
         )
 
     return search
@@ -51,13 +51,13 @@ def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
 
     def without(inputs, max_lengths, length, more):
         return beam_search(
-            model.model.decode_step,
-            functools.partial(model.model.start_decoding, inputs, beam_size),
+            model.engine.model.decode_step,
+            functools.partial(model.engine.model.start_decoding, inputs, beam_size),
             max_lengths=max_lengths,
             beam_size=beam_size,
             length=length,
             alpha=0.6,
-            resize_cache=model.model.resize_cache,
+            resize_cache=model.engine.model.resize_cache,
         )
 
     off = {"sampling_method": "argmax", "min_length": 0, "no_repeat_ngram_size": 0}

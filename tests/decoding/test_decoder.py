@@ -87,3 +87,12 @@ def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(tiny_r
                 assert one.score == pytest.approx(one.log_prob / penalty, rel=1e-5)
     with pytest.raises(TypeError):
         model.n_best(sentences, beam_size=3)
+
+
+@pytest.mark.parametrize("options", [{}, {"min_length": 2}, {"sampling_method": "random"}], ids=str)
+def test_weights_that_are_not_finite_are_reported_as_such(tiny_run, options):
+    model = load(tiny_run.run)
+    for variable in model.engine.model.trainable_variables:
+        variable.assign(variable.numpy() * np.nan)
+    with pytest.raises(ValueError, match=r"must be finite numbers\. Received: nan for .*\. Use an earlier"):
+        model.translate(["red cat sees dog"], **options)

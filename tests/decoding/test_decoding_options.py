@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from t2tlite.tasks.task import Hypothesis, open_task
+
 SENTENCES = [
     "red cat sees dog",
     "",
@@ -54,8 +56,6 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
 
 
 def test_a_parse_has_its_log_prob(model):
-    from t2tlite.tasks.task import Hypothesis, open_task
-
     (parse,) = open_task("parsing", {}).choose("dogs", [Hypothesis("(S dogs )S", -0.5, -0.9, (7, 8, 9))], 1)
     assert (parse.score, parse.log_prob, parse.ids) == (-0.5, -0.9, (7, 8, 9))
 
@@ -137,7 +137,7 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
         ),
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
         (
-            {"min_length": 10**6, "no_repeat_ngram_size": 1, "extra_length": 4000},
+            {"min_length": 10**6, "no_repeat_ngram_size": 1, "extra_length": 1200, "beam_size": 1},
             "The options must allow a translation of",
         ),
     ],
@@ -166,4 +166,10 @@ def test_prefixes_that_do_not_fit(model):
 
 def test_more_samples_than_the_beam_is_wide(model):
     (outputs,) = model.decode(["red cat sees dog"], model.options(return_beams=9, **RANDOM))
+    assert len(outputs) == 9
+
+
+def test_parser_draws_as_many_samples_as_it_returns(model):
+    task = open_task("parsing", {})
+    (outputs,) = model.decode(["red cat"], model.options(return_beams=9, extra_length=3, **RANDOM), task=task)
     assert len(outputs) == 9

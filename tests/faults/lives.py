@@ -38,7 +38,7 @@ PHASES = {  # function -> what happens in it; the innermost counts
 }
 FILE_OPERATIONS = {"open", "replace", "rename", "fsync", "unlink", "mkdir", "rmdir", "truncate"}
 LIBRARY = str(Path(t2tlite.__file__).parent)
-COUNTED = tuple(f"{LIBRARY}/{package}/" for package in ("data", "decoding", "files", "runs", "training"))
+COUNTED = tuple(f"{LIBRARY}/{package}/" for package in ("data", "decoding", "files", "programs", "training"))
 
 
 class Life(NamedTuple):
@@ -97,15 +97,16 @@ class Life(NamedTuple):
 
 def main() -> None:
     """Imports, then serves requests."""
-    library = "runs.train", "runs.load", "runs.decode_split", "data.generate"
+    library = "programs.runs.train", "programs.runs.load", "programs.bulk.decode_split", "data.generate"
     for name in (*library, *(f"bin.{name}" for name in COMMANDS)):
         importlib.import_module(f"t2tlite.{name}")
     import tensorflow_text  # noqa: F401
 
     from t2tlite.data import encode_shards
-    from t2tlite.programs.bulk import decode
+    from t2tlite.programs.bulk import decode_file, decode_split
 
-    encode_shards.CHUNK_PAIRS, decode.WINDOW = 50, 32  # several shards and windows of few lines
+    encode_shards.CHUNK_PAIRS = 50  # several shards
+    decode_file.FILE_WINDOW = decode_split.SPLIT_WINDOW = 32
     for line in sys.stdin:
         life = Life(*json.loads(line))
         child = os.fork()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 
 import pytest
@@ -17,7 +18,7 @@ class Record:
     seconds: Amount
 
 
-WHOLE = '{"file": "a.arrow", "pairs": 3, "seconds": 1.5}'
+WHOLE = '{"format_version": 1, "file": "a.arrow", "pairs": 3, "seconds": 1.5}'
 
 
 def read(folder, text):
@@ -26,10 +27,23 @@ def read(folder, text):
     return read_record(path, Record, "Copy it again.")
 
 
-def test_a_whole_record_and_one_of_a_newer_version(tmp_path):
+def test_record_is_read_as_it_was_written(tmp_path):
     assert read(tmp_path, WHOLE) == read(tmp_path, WHOLE[:-1] + ', "new": [1]}') == Record("a.arrow", 3, 1.5)
     write_record(tmp_path / "record.json", Record("b", 2**63 - 1, 0.0))
     assert read_record(tmp_path / "record.json", Record, "") == Record("b", 2**63 - 1, 0.0)
+    assert json.loads((tmp_path / "record.json").read_text())["format_version"] == 1
+    write_record(tmp_path / "record.json", {"a": 1})
+    assert read_record(tmp_path / "record.json", dict[str, int], "") == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("version", "received"),
+    [('"format_version": 2, ', "2"), ('"format_version": -1, ', "-1"), ("", "no format_version")],
+)
+def test_record_of_another_format_version_is_refused(tmp_path, version, received):
+    message = rf"record\.json must have format_version 1, which this t2tlite reads\. Received: {received}\. Use the "
+    with pytest.raises(ValueError, match=message + r"t2tlite that wrote it\. Copy it again\.$"):
+        read(tmp_path, WHOLE.replace('"format_version": 1, ', version))
 
 
 @pytest.mark.parametrize(

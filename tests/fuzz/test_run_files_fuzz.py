@@ -28,7 +28,7 @@ from t2tlite.bin import (
 )
 from t2tlite.data import encode_shards
 from t2tlite.files.records import write_record
-from t2tlite.programs.bulk import decode as runs_decode
+from t2tlite.programs.bulk import decode_file, decode_split
 from t2tlite.programs.runs.load import load
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.table3.table import Result
@@ -154,7 +154,8 @@ def interrupt_decoder(folder: Path, command: str, window: int) -> None:
 
     main, text = FLAGS[command]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs_decode, "WINDOW", window)
+        patch.setattr(decode_file, "FILE_WINDOW", window)
+        patch.setattr(decode_split, "SPLIT_WINDOW", window)
         patch.setattr(Translator, "decode", stop)
         patch.chdir(folder)
         assert quietly(main, text.split()) == 1

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from t2tlite.bin import t2t_bleu
-from t2tlite.files.text_files import read_lines, read_pairs, read_parallel, write_lines
+from t2tlite.files.text_files import read_lines, read_parallel, write_lines
 
 TEXT = "\ufeffa cat\tdie Katze\r\nzwei\tdeux\u2028trois\n\n\t\nende\tfin".encode()
 ENDINGS = st.sampled_from(["txt", "gz"])
@@ -35,7 +35,6 @@ def test_damaged_files(plain, packed, ending, swap, tmp_path):
     path = tmp_path / f"damaged.{ending}"
     path.write_bytes(packed if (ending == "gz") != swap else plain)
     survives(lambda: list(read_lines(path)))
-    survives(lambda: list(read_pairs(path)))
     survives(lambda: list(read_parallel([path], [path])))
 
 

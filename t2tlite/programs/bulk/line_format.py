@@ -1,4 +1,4 @@
-"""What a line of a file to decode holds, and what is written for it: text, an n-best list, or JSON."""
+"""What a line of an input holds, and how outputs are written: as text, n-best lists or JSON."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from typing import NamedTuple
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
-from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.programs.runs.translator import NO_FILE, Origin, Translator
+from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.source_text import Origin
+from t2tlite.programs.bulk.windows import Window
+from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Output
 
 TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
@@ -19,7 +21,7 @@ DIGITS = 6  # of log-probabilities and scores after the point
 
 @dataclasses.dataclass(frozen=True)
 class LineFormat:
-    """The format of input and output. Raises ValueError for an unknown one, or alignments in another than JSON."""
+    """The format of input and output; ValueError for an unknown one, or alignments outside JSON."""
 
     output_format: str = ""  # one of FORMATS; "" is text, or nbest if return_beams is above 1
     alignments: bool = False  # word alignments in JSON
@@ -32,82 +34,62 @@ class LineFormat:
             received = f"--output_format={self.output_format}" if self.output_format else "no --output_format"
             raise ValueError(f"--alignments goes with --output_format=jsonl. Received: {received}.")
 
-    def check(self, model: Translator, lines: Iterable[str], origin: Origin) -> None:
-        """Raises ValueError where a line does not have this format or is too long; the message names it."""
-        if self.prefixes:
-            model.check_pair_lengths((self._pair(line, origin.after(i)) for i, line in enumerate(lines)), origin)
-        else:
-            model.check_lengths(lines, origin)
+    def lines(self, model: Translator, window: Window, options: DecodeHParams) -> list[str]:
+        """What is written for a decoded window."""
+        output_format = self.output_format or (NBEST if options.return_beams > 1 else TEXT)
+        if output_format == TEXT:
+            return [output.text for output in window.best]
+        if output_format == NBEST:
+            numbered = enumerate(window.n_best, window.origin.before)
+            return [_moses(number, output) for number, outputs in numbered for output in outputs]
+        n_best = [[_hypothesis(model, output) for output in outputs] for outputs in window.n_best]
+        if self.alignments:
+            aligned = model.align(window.sources, window.n_best)
+            for hypotheses, alignments in zip(n_best, aligned, strict=True):
+                for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
+                    hypothesis["alignment"] = pharaoh(alignment)
+        pairs = zip(window.sources, n_best, strict=True)
+        return [_json({"source": source, "hypotheses": hypotheses}) for source, hypotheses in pairs]
 
-    def split(self, lines: Sequence[str], origin: Origin = NO_FILE) -> tuple[list[str], list[str] | None]:
-        """The sources of input lines, and the prefixes if they have any."""
-        if not self.prefixes:
-            return list(lines), None
-        pairs = [self._pair(line, origin.after(i)) for i, line in enumerate(lines)]
-        return [source for source, _ in pairs], [prefix for _, prefix in pairs]
+    def score_lines(self, window: Window, options: DecodeHParams) -> list[str]:
+        """What is written for a scored window: log_prob and score of each pair.
 
-    def lines(
-        self,
-        model: Translator,
-        sources: Sequence[str],
-        n_best: Sequence[Sequence[Output]],
-        options: DecodeHParams,
-        before: int = 0,
-    ) -> list[str]:
-        """What is written for decoded sentences, of which the first is number `before`."""
-        name = self.output_format or (NBEST if options.return_beams > 1 else TEXT)
-        if name == TEXT:
-            return [outputs[0].text for outputs in n_best]
-        if name == NBEST:
-            return [_moses(i, one) for i, outputs in enumerate(n_best, before) for one in outputs]
-        alignments = model.align(sources, n_best) if self.alignments else None
-        found = []
-        for i, (source, outputs) in enumerate(zip(sources, n_best, strict=True)):
-            hypotheses = [_hypothesis(model, one) for one in outputs]
-            if alignments is not None:
-                hypotheses = [
-                    {**one, "alignment": pharaoh(pairs)} for one, pairs in zip(hypotheses, alignments[i], strict=True)
-                ]
-            found.append(_json({"source": source, "hypotheses": hypotheses}))
-        return found
-
-    def score_lines(
-        self,
-        model: Translator,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        options: DecodeHParams,
-        scores: Sequence[float],
-    ) -> Iterator[str]:
-        """What is written for scored pairs, log_prob and score of each; `scores` come from `Translator.score`.
-
-        Under DecodeRules.score_per_token these alone are written.
+        Under tensor2tensor's rules the score alone.
         """
-        encoded = model.target_encoder.encode_batch(targets)
-        for source, target, ids, score in zip(sources, targets, encoded, scores, strict=True):
-            if options.rules.score_per_token:
-                values = {"negative_log_prob_per_token": score}
+        lines = []
+        for source, output in zip(window.sources, window.best, strict=True):
+            if rules_of(options).scores_per_token:
+                values = {"negative_log_prob_per_token": output.score}
             else:
-                values = {"log_prob": score, "score": score / length_penalty(len(ids) + 1, options.alpha)}
+                values = {"log_prob": output.log_prob, "score": output.score}
             if self.output_format == JSONL:
                 rounded = {name: round(value, DIGITS) for name, value in values.items()}
-                yield _json({"source": source, "target": target, **rounded})
+                lines.append(_json({"source": source, "target": output.text, **rounded}))
             else:
-                yield "\t".join(f"{value:.{DIGITS}f}" for value in values.values())
-
-    def _pair(self, line: str, origin: Origin) -> tuple[str, str]:
-        source, _, prefix = line.partition("\t")
-        if "\t" in prefix:
-            where = origin.line(0)
-            raise ValueError(f"Each line must be source TAB prefix, or a source. Received: {where}: {line[:60]!r}.")
-        return source, prefix
+                lines.append("\t".join(f"{value:.{DIGITS}f}" for value in values.values()))
+        return lines
 
 
 PLAIN = LineFormat()
 
 
+def split_lines(
+    lines: Iterable[str], origin: Origin, second: str, is_optional: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The source of each line and the text after the TAB, which messages call `second`; "" where it may be missing.
+
+    Raises ValueError, which names the line, if there is another number of tabs.
+    """
+    for i, line in enumerate(lines):
+        source, tab, text = line.partition("\t")
+        if "\t" in text or not (tab or is_optional):
+            required = f"source TAB {second}{', or a source' if is_optional else ''}"
+            raise ValueError(f"Each line must be {required}. Received: {origin.line(i)}: {line[:60]!r}.")
+        yield source, text
+
+
 class RecordedOutput(NamedTuple):
-    """An `Output` that was written, and read again."""
+    """An `Output` as a split records it until all outputs are scored."""
 
     text: str
     score: float
@@ -116,27 +98,21 @@ class RecordedOutput(NamedTuple):
     ids: tuple[int, ...]
 
 
-class OutputRecords(LineFormat):
-    """A format of t2tlite's own, from which outputs can be read again as they were: a JSON array for each sentence."""
+def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
+    """The outputs of each sentence as a JSON array, from which `read_records` reads them as they were."""
+    return [
+        json.dumps([RecordedOutput(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs])
+        for outputs in n_best
+    ]
 
-    def lines(
-        self,
-        model: Translator,
-        sources: Sequence[str],
-        n_best: Sequence[Sequence[Output]],
-        options: DecodeHParams,
-        before: int = 0,
-    ) -> list[str]:
-        """What is written for decoded sentences."""
-        return [
-            json.dumps([RecordedOutput(one.text, one.score, one.log_prob, one.sequence, one.ids) for one in outputs])
-            for outputs in n_best
-        ]
 
-    def read(self, lines: Iterable[str]) -> list[list[RecordedOutput]]:
-        """The outputs of each sentence, best first."""
-        n_best = [[RecordedOutput(*values) for values in json.loads(line)] for line in lines]
-        return [[one._replace(ids=tuple(one.ids)) for one in outputs] for outputs in n_best]
+def read_records(lines: Iterable[str]) -> list[list[Output]]:
+    """The outputs of each sentence, best first."""
+    n_best: list[list[Output]] = []
+    for line in lines:
+        recorded = [RecordedOutput(*values) for values in json.loads(line)]
+        n_best.append([output._replace(ids=tuple(output.ids)) for output in recorded])
+    return n_best
 
 
 def _json(value: dict[str, object]) -> str:
@@ -148,7 +124,7 @@ def _json(value: dict[str, object]) -> str:
 
 
 def _moses(number: int, output: Output) -> str:
-    """A line of an n-best list in Moses's format: number, text, named values, the score that orders the list."""
+    """A line of an n-best list in Moses's format: number, text, named values, score."""
     return f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DIGITS}f} ||| {output.score:.{DIGITS}f}"
 
 

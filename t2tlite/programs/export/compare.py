@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.types import Seq2SeqModel
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
-TOGETHER = 1_000_000  # batch_size that decodes all sentences in one batch, so that rounding is the same too
+ONE_BATCH = 1_000_000  # batch_size that decodes all sentences in one batch, so that rounding is the same too
 
 
 class Scored(NamedTuple):
@@ -25,6 +27,16 @@ class Scored(NamedTuple):
 NBest = list[list[Scored]]  # of each sentence
 
 
+def keras_model(model: TextDecoder) -> Seq2SeqModel:
+    """The model that TensorFlow computes with; ValueError if another engine does."""
+    if isinstance(model.engine, TensorFlowEngine):
+        return model.engine.model
+    raise ValueError(
+        f"Only a model that TensorFlow loaded can be exported. Received: one loaded with engine={model.engine.name}. "
+        "Load the run without naming an engine."
+    )
+
+
 def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     return decoded(_by_tensorflow(model), sentences, options)
@@ -32,15 +44,16 @@ def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: Decode
 
 def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The same, with the model's own engine."""
-    whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=TOGETHER)
-    outputs = model.decode(sentences, whole_beam)
-    hypotheses = [[Scored(output.sequence, output.score) for output in of_one] for of_one in outputs]
-    return [sorted(of_one, key=lambda hypothesis: -hypothesis.score) for of_one in hypotheses]
+    whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=ONE_BATCH)
+    n_best = [
+        [Scored(output.sequence, output.score) for output in outputs] for outputs in model.decode(sentences, whole_beam)
+    ]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in n_best]
 
 
 def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """The log-probability of each target given its source."""
-    return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=TOGETHER))
+    return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=ONE_BATCH))
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
@@ -70,7 +83,7 @@ def check_log_probs(
 
 def _by_tensorflow(model: TextDecoder) -> TextDecoder:
     """The same model, computed by TensorFlow without XLA, which would round differently."""
-    return TextDecoder(model.model, model.encoders, model.manifest)
+    return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 
 def _shown(n_best: Sequence[Scored]) -> str:

@@ -1,4 +1,4 @@
-"""The weights of a Transformer as the specification of a CTranslate2 model, without TensorFlow.
+"""The weights of a Transformer as a CTranslate2 model: its specification, and its folder; without TensorFlow.
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
@@ -16,15 +16,58 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from t2tlite.config import HParams
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
-from t2tlite.programs.runs.ctranslate2_decoder import import_ctranslate2
+from t2tlite.files.atomic_file import copy_file
+from t2tlite.programs.export.ctranslate2_decoder import (
+    EOS_TOKEN,
+    PAD_TOKEN,
+    check_expressible,
+    check_quantization,
+    import_ctranslate2,
+    vocabulary_tokens,
+)
 from t2tlite.tokens import PAD
+from t2tlite.vocabularies.text_encoder import TextEncoder
+
+UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
+
+
+def convert(
+    hparams: HParams,
+    weights: Mapping[str, np.ndarray],
+    encoders: Sequence[TextEncoder],
+    folder: Path,
+    quantization: str,
+) -> None:
+    """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary files into a folder.
+
+    `weights` are by their Keras path; `encoders` are of source and target. Raises ValueError if CTranslate2 is not
+    installed, cannot compute the model, or there is no such quantization, and KeyError if a weight is missing.
+    """
+    import_ctranslate2()
+    check_quantization(quantization)
+    check_expressible(hparams)
+    spec = transformer_spec(hparams, weights)
+    source, target = map(vocabulary_tokens, encoders)
+    spec.register_source_vocabulary(source)
+    spec.register_target_vocabulary(target)
+    config = spec.config
+    config.eos_token = EOS_TOKEN
+    config.bos_token = config.decoder_start_token = PAD_TOKEN
+    config.unk_token = UNKNOWN_TOKEN if UNKNOWN_TOKEN in source and UNKNOWN_TOKEN in target else PAD_TOKEN
+    config.add_source_eos = True
+    spec.validate()
+    spec.optimize(quantization)
+    spec.save(str(folder))
+    for encoder in encoders:
+        copy_file(encoder.path, folder / encoder.path.name)
 
 
 def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> Any:

@@ -14,10 +14,10 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.programs.export.compare import keras_model
 from t2tlite.programs.export.export_folder import ExportFolder, ExportRecord, write_export_record
 from t2tlite.programs.export.formats import find_format
-from t2tlite.programs.export.sentences import sample_sentences
+from t2tlite.programs.export.sample_sentences import sample_sentences
 from t2tlite.programs.export.settings import Settings
 
 
@@ -39,11 +39,7 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
         OSError: the folder cannot be written.
     """
     format_ = find_format(format_name)
-    if model.engine.name != TENSORFLOW:
-        raise ValueError(
-            "Only a model that TensorFlow loaded can be exported. Received: one loaded with engine="
-            f"{model.engine.name}. Load the run without naming an engine."
-        )
+    keras_model(model)  # raises for another engine
     format_.check(model, settings)
     record = ExportRecord(
         format=format_name,

@@ -54,8 +54,7 @@ class ExportFolder:
         self.check()
         with only_process(self._work, "export to a folder"):
             old, new = self._work / "old", self._work / "new"
-            if old.exists() and not self.path.exists():  # killed between the two steps below
-                old.rename(self.path)
+            self._restore(old)
             self._clear()
             self._check_empty()
             try:
@@ -65,6 +64,7 @@ class ExportFolder:
                     self.path.rename(old)
                 new.rename(self.path)
             finally:
+                self._restore(old)
                 self._clear()
 
     def _check_empty(self) -> None:
@@ -80,6 +80,11 @@ class ExportFolder:
                 f"--export_dir must be a new folder. Received: {self.path}, which holds an export. Name another "
                 "folder, or add --overwrite to replace it."
             )
+
+    def _restore(self, old: Path) -> None:
+        """Puts the earlier export back if it was moved aside, and the new one did not get to its place."""
+        if old.exists() and not self.path.exists():
+            old.rename(self.path)
 
     def _clear(self) -> None:
         for path in self._work.iterdir():

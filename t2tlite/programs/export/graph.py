@@ -17,8 +17,10 @@ from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries
 from t2tlite.decoding.beam_search import BeamResult
 from t2tlite.decoding.decoder import log_probs, search
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
+from t2tlite.programs.export.compare import keras_model
 from t2tlite.programs.export.graph_text import SentencePieceText, graph_text, stripped, tree_words
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
@@ -54,9 +56,9 @@ class DecodingGraph:
     """
 
     def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
-        self._model, self._options = model.model, options
+        self._model, self._options = keras_model(model), options
         self._limit = model.max_source_tokens
-        self._longest = model.model.max_positions or LONGEST_BUCKET
+        self._longest = self._model.max_positions or LONGEST_BUCKET
         self.task = TASKS[model.task.name]
         self._source_form = TASKS[model.task_under(options).name].source
         self.source, self.target = map(graph_text, model.encoders)
@@ -76,7 +78,7 @@ class DecodingGraph:
 
         default = tf.function(by_default, autograph=False, input_signature=(self.source.spec("sentences"),))
         module = tf.Module()
-        module.weights = [variable.value for variable in self._model.variables]  # type: ignore[attr-defined]
+        module.weights = [variable.value for variable in self._model.variables]
         module.tokenizers = [side.tokenizer for side in (self.source, self.target) if side.tokenizer]
         module.score = score
         setattr(module, self.task.signature, decode)
@@ -94,9 +96,9 @@ class DecodingGraph:
         ) -> dict[str, Tensor]:
             wanted = tf.where(return_beams == 0, beam_size, return_beams)  # N
             with tf.control_dependencies(self._checks(beam_size, alpha, extra_length, wanted)):
-                found = self._decode(tf.identity(sentences), beam_size, alpha, extra_length, wanted)
-            outputs = {self.target.noun: self.target.decode(found.ids)}
-            return outputs | {"scores": found.scores, "log_probs": found.log_probs}
+                result = self._decode(tf.identity(sentences), beam_size, alpha, extra_length, wanted)
+            outputs = {self.target.noun: self.target.decode(result.ids)}
+            return outputs | {"scores": result.scores, "log_probs": result.log_probs}
 
         scalars = [tf.TensorSpec((), tf.int32, name) for name in ("beam_size", "extra_length", "return_beams")]
         scalars.insert(1, tf.TensorSpec((), tf.float32, "alpha"))
@@ -117,15 +119,15 @@ class DecodingGraph:
         self, sentences: Tensor, beam_size: Tensor, alpha: Tensor, extra_length: Tensor, wanted: Tensor
     ) -> BeamResult:
         """The `wanted` best hypotheses of each sentence: ids [B, N, L], scores and log-probabilities [B, N]."""
-        rules = self._options.rules
+        rules = rules_of(self._options)
         if isinstance(self.source, SentencePieceText):
             sentences = self._source_form(sentences)
-            sentences = stripped(sentences) if rules.strip_sentences else sentences
+            sentences = stripped(sentences) if rules.strips else sentences
         rows = self.source.encode(sentences)
         inputs = self._pad(rows)  # [B, S]
         lengths = tf.cast(rows.row_lengths(), tf.int32) - 1  # [B], the EOS not counted
         empty = self.source.blank(sentences) | (lengths == 0)
-        if rules.shared_length_limit:
+        if rules.depends_on_batch:  # the batch has one length limit
             lengths = tf.fill(tf.shape(lengths), tf.reduce_max(tf.where(empty, 0, lengths)))
         # the EOS is one of the decoded tokens; a blank sentence has none
         limits = lengths + tf.minimum(extra_length, LONGEST_BUCKET) + 1
@@ -134,11 +136,11 @@ class DecodingGraph:
 
         def with_beam(size: int) -> Callable[[], BeamResult]:
             options = dataclasses.replace(self._options, beam_size=size, return_beams=1)
-            return lambda: search(self._model, inputs, max_lengths, length, options, alpha, wanted)
+            return lambda: search(self._model, options, inputs, max_lengths, length, alpha, wanted, {})
 
         index = tf.argmax(tf.constant(self.beam_sizes) == beam_size, output_type=tf.int32)
-        found = tf.switch_case(index, [with_beam(size) for size in self.beam_sizes])
-        return BeamResult(*(x[:, :wanted] for x in found))
+        result = tf.switch_case(index, [with_beam(size) for size in self.beam_sizes])
+        return BeamResult(*(x[:, :wanted] for x in result))
 
     def _pad(self, rows: tf.RaggedTensor) -> Tensor:
         """Ragged ids [B, (S)] -> int32 [B, S], padded to a bucket boundary as `Decoder` does."""

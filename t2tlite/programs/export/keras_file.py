@@ -11,9 +11,16 @@ from pathlib import Path
 
 import keras
 
+from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.compare import check_hypotheses, check_log_probs, decoded_by_run, scored_by_run
+from t2tlite.programs.export.compare import (
+    check_hypotheses,
+    check_log_probs,
+    decoded_by_run,
+    keras_model,
+    scored_by_run,
+)
 from t2tlite.programs.export.settings import Settings
 
 FILE = "model.keras"
@@ -28,7 +35,7 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
     """Writes the model and its vocabularies into a folder; returns paragraphs on their use."""
     with warnings.catch_warnings():  # Keras 3.15 writes weights through an interface that NumPy 2 deprecates
         warnings.filterwarnings("ignore", "__array__ implementation doesn't accept a copy", DeprecationWarning)
-        model.model.save(folder / FILE)  # type: ignore[attr-defined]
+        keras_model(model).save(folder / FILE)
     names = [encoder.path.name for encoder in model.encoders]
     for encoder in model.encoders:
         copy_file(encoder.path, folder / encoder.path.name)
@@ -56,9 +63,9 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
     loaded = keras.saving.load_model(folder / FILE)
-    exported = TextDecoder(loaded, model.encoders, model.manifest)
+    exported = TextDecoder(TensorFlowEngine(loaded), model.encoders, model.manifest)
     by_run = decoded_by_run(model, sentences, settings.decoding)
     check_hypotheses(sentences, by_run, decoded_by_run(exported, sentences, settings.decoding))
     targets = [n_best[0].text for n_best in by_run]
-    check_log_probs(sentences, *(scored_by_run(one, sentences, targets) for one in (model, exported)))
+    check_log_probs(sentences, *(scored_by_run(each, sentences, targets) for each in (model, exported)))
     return "beam search and log-probabilities"

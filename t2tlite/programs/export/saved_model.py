@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import is_filled
+from t2tlite.decoding.engine import check_supported
+from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import (
@@ -28,9 +31,9 @@ from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
-KNOWN_OPTIONS = frozenset(
+SUPPORTED = frozenset(
     "beam_size alpha extra_length batch_size return_beams min_length no_repeat_ngram_size t2t_rules".split()
-)  # of DecodeHParams; sampling is not among them
+)  # sampling is not among them
 ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its graph
 
 
@@ -43,16 +46,12 @@ def check(model: TextDecoder, settings: Settings) -> None:
             f"--format=saved_model exports the tasks {known}. Received: a run of the task {model.task.name!r}. Use "
             "--format=keras."
         )
-    changes = settings.decoding.diff(DecodeHParams())
-    if unknown := sorted(changes.keys() - KNOWN_OPTIONS):
-        raise ValueError(
-            f"--format=saved_model decodes with {', '.join(sorted(KNOWN_OPTIONS))}. Received: {', '.join(unknown)}, "
-            "which its graph does not have. Leave them at their defaults."
-        )
+    check_supported("--format=saved_model", SUPPORTED, settings.decoding)
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Traces and saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
+    _check_path(str(folder))
     with quiet_stderr():  # SentencePiece prints messages
         graph = DecodingGraph(model, settings.decoding)
     target = folder / VERSION
@@ -67,6 +66,15 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
         (target / ASSETS).mkdir(exist_ok=True)
         copy_file(path, target / ASSETS / path.name)
     return _paragraphs(graph, settings.decoding, list(dict.fromkeys(path.name for path in outside)))
+
+
+def _check_path(path: str) -> None:
+    """Raises ValueError if TensorFlow, which looks for files by pattern, would not find those of the path itself."""
+    if "\\" in path or not fnmatch.fnmatchcase(path, path):
+        raise ValueError(
+            "The path of a SavedModel must have no brackets or backslashes: TensorFlow takes them for a pattern and "
+            f"does not find its files. Received: {path}. Name another --export_dir."
+        )
 
 
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
@@ -91,12 +99,12 @@ class Exported:
     def decode(self, sentences: Sequence[str]) -> NBest:
         """The hypotheses of each sentence's whole beam, best first."""
         if self._source.tokenizer is None:  # otherwise the graph prepares the sentences
-            task, strip = self._model.task_under(self._options), self._options.rules.strip_sentences
+            task, strip = self._model.task_under(self._options), rules_of(self._options).strips
             sentences = [task.source(sentence) for sentence in sentences]
             sentences = [sentence.strip() if strip else sentence for sentence in sentences]
         decode = getattr(self._loaded, TASKS[self._model.task.name].signature)
-        found = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
-        texts, scores = found[self._target.noun].numpy(), found["scores"].numpy()
+        outputs = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
+        texts, scores = outputs[self._target.noun].numpy(), outputs["scores"].numpy()
         return [
             [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if is_filled(score)]
             for n_best in zip(texts, scores, strict=True)
@@ -104,11 +112,11 @@ class Exported:
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
         """The log-probability of each target."""
-        found = self._loaded.score(
+        outputs = self._loaded.score(
             self._input(self._source, self._model.source_encoder, sources),
             self._input(self._target, self._model.target_encoder, targets),
         )
-        return [float(value) for value in found["log_probs"].numpy()]
+        return [float(value) for value in outputs["log_probs"].numpy()]
 
     def _input(self, side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Any:
         if side.tokenizer is not None:

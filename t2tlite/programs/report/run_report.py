@@ -21,9 +21,9 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
-from t2tlite.programs.bulk.decode import spread
 from t2tlite.programs.report import document
 from t2tlite.programs.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
 from t2tlite.programs.report.events import History, read_history
@@ -188,7 +188,7 @@ def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
     if not columns:
         return [paragraph("The run has no TensorBoard events to draw.")]
     steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
-    chosen = [steps[i] for i in spread(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
+    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
     values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
     note = "The training loss includes label smoothing and dropout, the dev loss neither."
     evaluated, drawn = _only_evaluation(metrics), []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from t2tlite.programs.bulk.decode import spread
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import drawings, folded, listing, paragraph, table
 from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.tasks.task import Task
@@ -23,14 +23,14 @@ def sample_blocks(
     """
     if task.makes_trees:
         blocks = []
-        for i in spread(len(outputs), TREES):
+        for i in evenly_spaced(len(outputs), TREES):
             gold = {"gold": task.reference(sources[i], references[i])} if sources else {}
             sentence = sources[i] if sources else ""
             blocks += _tree_blocks(f"Sentence {i + 1:,}.", sentence, {**gold, "predicted": outputs[i]})
         return blocks
     columns = {"source": sources, "output": outputs, "reference": references}
     known = {name: texts for name, texts in columns.items() if texts}
-    rows = [[f"{i + 1:,}", *(texts[i] for texts in known.values())] for i in spread(len(outputs), SENTENCES)]
+    rows = [[f"{i + 1:,}", *(texts[i] for texts in known.values())] for i in evenly_spaced(len(outputs), SENTENCES)]
     return [table(["sentence", *known], rows)]
 
 

@@ -23,36 +23,42 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
     if best.step == newest:
         return [f"Its newest checkpoint, of step {newest:,}, is also the best by {by}: {_metrics(best)}."]
     evaluations = run.evaluations()
-    of_newest = next((f": {_metrics(one)}" for one in evaluations if one.step == newest), "")
-    worse = sum(one.step > best.step for one in evaluations)
-    times = "evaluation" if worse == 1 else f"{worse} evaluations"
-    return [
-        f"Newest checkpoint, step {newest:,}{of_newest}. t2t-decoder uses it by default.",
+    of_newest = [_metrics(evaluation) for evaluation in evaluations if evaluation.step == newest]
+    newest_shown = ": ".join([f"step {newest:,}", *of_newest[:1]])
+    lines = [
+        f"Newest checkpoint, {newest_shown}. t2t-decoder uses it by default.",
         f"Best checkpoint by {by}, step {best.step:,}: {_metrics(best)}. t2t-decoder --checkpoint_path=best uses it.",
-        *([] if stops_early or not worse else [
-            f"The last {times} found none better; --early_stopping_evals=N stops training after N such evaluations."
-        ]),
-    ]  # fmt: skip
+    ]
+    worse = sum(evaluation.step > best.step for evaluation in evaluations)
+    if worse and not stops_early:
+        times = "evaluation" if worse == 1 else f"{worse} evaluations"
+        hint = "--early_stopping_evals=N stops training after N such evaluations."
+        lines.append(f"The last {times} found none better; {hint}")
+    return lines
 
 
-def remarks(run: RunFolder, checkpoint: str) -> list[str]:
-    """Remarks on a checkpoint that is about to be used, one line each.
+def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
+    """Notes on a checkpoint that is about to be used, one line each.
 
-    They say whether it is not the newest, another is the best, or it comes from training that was undone: it is later
-    than the newest, because newer checkpoints were deleted to train again from an earlier one.
+    They say whether it is not the newest, another is the best, or it comes from training that was rolled back: it is
+    later than the newest, because newer checkpoints were deleted to train again from an earlier one.
     """
     newest, best = (step_of((list_checkpoints(folder) or [""])[-1]) for folder in (run.path, run.best_folder))
     if checkpoint in run.checkpoints()[-1:]:
-        other = f"the best by dev, of step {best:,}, is --checkpoint_path=best"
-        return [f"Using the newest checkpoint, of step {newest:,}; {other}."] if best and best != newest else []
-    found = [f"Using checkpoint {checkpoint}."]
+        if best in (0, newest):
+            return []
+        return [
+            f"Using the newest checkpoint, of step {newest:,}; the best by dev, of step {best:,}, is "
+            "--checkpoint_path=best."
+        ]
+    notes = [f"Using checkpoint {checkpoint}."]
     folder, step = Path(checkpoint).parent, step_of(checkpoint)
     if newest and step > newest and folder.resolve() in (run.best_folder.resolve(), run.averaged_folder.resolve()):
-        found.append(
-            f"It is later than the newest checkpoint of {run}, of step {newest:,}: of training that was undone. "
-            f"t2t-trainer resumes only without it. Delete {folder}, or put the missing checkpoints back."
+        notes.append(
+            f"It is later than the newest checkpoint of {run} (step {newest:,}): it comes from training that was "
+            f"rolled back. t2t-trainer resumes only without it. Delete {folder}, or put the missing checkpoints back."
         )
-    return found
+    return notes
 
 
 def _metrics(evaluation: DevEvaluation) -> str:

@@ -1,4 +1,4 @@
-"""Loads a run for decoding with CTranslate2: the model is converted once and kept in the run directory.
+"""Opens a run for decoding with CTranslate2: the model is converted once and kept in the run directory.
 
 RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made from
 
@@ -13,21 +13,23 @@ import functools
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, cast
 
 import t2tlite
 from t2tlite.config import HParams
-from t2tlite.files.checkpoint_paths import checkpoint_identity, find_checkpoint
+from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.lock import only_process
 from t2tlite.files.records import read_record, write_record
-from t2tlite.programs.export.ctranslate2_model import convert
-from t2tlite.programs.runs.ctranslate2_decoder import FLOAT32, CTranslate2Engine, check_computable, check_expressible
-from t2tlite.programs.runs.run_facts import model_facts
-from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.export.ctranslate2_decoder import (
+    FLOAT32,
+    CTranslate2Engine,
+    check_computable,
+    check_expressible,
+)
+from t2tlite.programs.export.ctranslate2_spec import convert
 from t2tlite.quiet import quiet_stderr
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.cost import count_parameters
-from t2tlite.types import Seq2SeqModel, Tensor
+from t2tlite.types import Seq2SeqModel
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 STAMP = "t2tlite.json"
@@ -41,30 +43,26 @@ class Stamp:
     checkpoint: str  # its `checkpoint_identity`
 
 
-def load_converted(
-    run: str | Path,
-    checkpoint_path: str | Path | None = None,
-    quantization: str | None = None,
-    report: Callable[[str], object] = lambda sentence: None,
-) -> Translator:
-    """The trained model in a run directory, ready to decode with CTranslate2, by default in float32.
+def open_converted(
+    folder: RunFolder, checkpoint: str, quantization: str | None, report: Callable[[str], object]
+) -> CTranslate2Engine:
+    """The engine that decodes with a run's model, converted to CTranslate2, by default in float32.
 
-    Its `model` is the TensorFlow model, which is loaded only if something other than decoding or scoring needs it.
-    `report` is called with a sentence before the model is converted. Raises as `load.load`; ValueError if CTranslate2
-    is not installed, cannot compute the model, or there is no such quantization; OSError if the run cannot be written.
+    The Keras model is loaded only for its attention. `report` is called with a sentence before the model is converted.
+    Raises ValueError if CTranslate2 is not installed, cannot compute the model, or there is no such quantization; and
+    OSError if the run cannot be written.
     """
-    quantization = FLOAT32 if quantization is None else quantization
+    quantization = quantization or FLOAT32
     check_computable(quantization)
-    folder = RunFolder(run)
-    hparams, manifest = folder.hparams(), folder.manifest()
+    hparams, encoders = folder.hparams(), folder.encoders()
     check_expressible(hparams)
-    checkpoint = find_checkpoint(folder.path, checkpoint_path)
-    encoders = folder.encoders()
     parameters = count_parameters(hparams, [encoder.vocab_size for encoder in encoders])
-    model = _ModelOnDemand(hparams.max_positions, parameters, folder.path, checkpoint)
     stamp = Stamp(t2tlite.__version__, checkpoint_identity(checkpoint))
     path = folder.ctranslate2_folder / quantization
-    open_engine = functools.partial(CTranslate2Engine, path, encoders, hparams.max_positions, quantization)
+    load_keras = functools.partial(_restored_model, folder, checkpoint)
+    open_engine = functools.partial(
+        CTranslate2Engine, path, encoders, quantization, hparams.max_positions, parameters, load_keras
+    )
 
     engine = open_engine() if _stamp_of(path) == stamp else None
     if engine is None or _stamp_of(path) != stamp:  # another process may have replaced it meanwhile
@@ -79,8 +77,7 @@ def load_converted(
                 f"The converted model is kept in {path}, which must be writable. Received: {error}. Make it writable, "
                 "or decode with the engine tensorflow."
             ) from error
-    facts = model_facts(folder, checkpoint)
-    return Translator(cast(Seq2SeqModel, model), encoders, manifest, checkpoint=checkpoint, engine=engine, facts=facts)
+    return engine
 
 
 def _stamp_of(path: Path) -> Stamp | None:
@@ -112,27 +109,7 @@ def _convert(
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-class _ModelOnDemand:
-    """A run's Keras model, loaded when it is first needed; its limits and size are known before."""
-
-    def __init__(self, max_positions: int | None, parameters: int, run: Path, checkpoint: str) -> None:
-        self.max_positions = max_positions
-        self._parameters = parameters
-        self._load = run, checkpoint
-
-    def count_params(self) -> int:
-        return self._parameters
-
-    def __call__(self, *args: Tensor, **kwargs: Tensor) -> Tensor:
-        return self._model(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # looked up by Python on any object
-            raise AttributeError(name)
-        return getattr(self._model, name)
-
-    @functools.cached_property
-    def _model(self) -> Seq2SeqModel:
-        with quiet_stderr():
-            from t2tlite.programs.runs.load import load
-        return load(*self._load).model
+def _restored_model(folder: RunFolder, checkpoint: str) -> Seq2SeqModel:
+    with quiet_stderr():
+        from t2tlite.programs.runs.keras_run import restored_model
+    return restored_model(folder, checkpoint)

@@ -1,72 +1,96 @@
-"""Opens a run directory: its model, ready to decode, and the data that it was trained on."""
+"""Opens a run directory: its model, ready to decode with an engine, and the data that it was trained on.
+
+Importing this module loads neither TensorFlow nor CTranslate2; loading a run loads the one that decodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
 
-from t2tlite.config import HParams
+from t2tlite.config import DecodeHParams
 from t2tlite.data.dataset import Dataset, open_dataset
-from t2tlite.files.checkpoint_paths import find_checkpoint, remove_unfinished, step_of
-from t2tlite.files.lock import only_process
-from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.programs.runs.run_facts import model_facts
+from t2tlite.decoding.engine import CTRANSLATE2, ENGINES, TENSORFLOW, Engine, check_supported
+from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
+from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
+from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.quiet import quiet_stderr
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.checkpoints import average_checkpoints, check_size, restore_weights
-from t2tlite.training.cost import count_parameters
-from t2tlite.vocabularies.text_encoder import TextEncoder
 
 
-def load(run: str | Path, checkpoint_path: str | Path | None = None) -> Translator:
+def load(
+    run: str | Path,
+    checkpoint_path: str | Path | None = None,
+    engine: str = TENSORFLOW,
+    quantization: str | None = None,
+    *,
+    report: Callable[[str], object] = lambda sentence: None,
+    jit_compile: bool | None = None,
+) -> Translator:
     """The trained model in a run directory (t2t-trainer's --output_dir), ready to decode.
 
-    `checkpoint_path` is newest (the default), best, averaged, a step, or the path of a checkpoint or of a folder of
-    checkpoints (files/checkpoint_paths.py).
-    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged.
+    Args:
+        run: the run directory.
+        checkpoint_path: newest (the default), best, averaged, a step, or the path of a checkpoint or of a folder of
+            checkpoints (files/checkpoint_paths.py).
+        engine: tensorflow or ctranslate2.
+        quantization: how CTranslate2 stores the weights, by default float32.
+        report: called with messages for the user.
+        jit_compile: whether XLA compiles TensorFlow's search, by default as in training.
+
+    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, ValueError if a file is damaged, there is no
+    such engine, or as `open_converted`.
     """
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}.")
+    if engine == TENSORFLOW and quantization is not None:
+        raise ValueError(
+            f"quantization goes with engine={CTRANSLATE2}; TensorFlow computes with the weights as they were trained. "
+            f"Received: quantization={quantization} with engine={engine}."
+        )
     folder = RunFolder(run)
     hparams, manifest = folder.hparams(), folder.manifest()
     checkpoint = find_checkpoint(folder.path, checkpoint_path)
     encoders = folder.encoders()
-    model = _build(hparams, encoders, checkpoint)
-    restore_weights(model, checkpoint)
-    return Translator(model, encoders, manifest, hparams.jit_compile, checkpoint, facts=model_facts(folder, checkpoint))
+    opened: Engine
+    if engine == CTRANSLATE2:
+        opened = open_converted(folder, checkpoint, quantization, report)
+    else:
+        with quiet_stderr():
+            from t2tlite.programs.runs.keras_run import open_keras
+        opened = open_keras(folder, checkpoint, hparams.jit_compile if jit_compile is None else jit_compile)
+    label = _label(folder, manifest.name, opened.parameters, checkpoint)
+    translator = Translator(opened, encoders, manifest, checkpoint, label)
+    translator.run = str(folder)
+    return translator
 
 
-def average_run(
-    run: str | Path, count: int | None = None, from_step: int = 0, to_step: int | None = None
-) -> tuple[str, list[str]]:
-    """Averages checkpoints of a run into RUN/averaged, and returns the new one's path and those averaged.
-
-    The newest `count` (or fewer, if there are not as many) of the checkpoints from `from_step` to `to_step` are
-    averaged; all if `count` is None. Raises ValueError if there are none, or another process is averaging them.
-    """
-    folder = RunFolder(run)
-    hparams, paths = folder.hparams(), folder.checkpoints()
-    if count is not None and count < 1:
-        raise ValueError(f"--n must be at least 1. Received: {count}.")
-    if not paths:
-        raise FileNotFoundError(f"A run needs a checkpoint to average. {folder} has none. Train first.")
-    within = [path for path in paths if from_step <= step_of(path) and (to_step is None or step_of(path) <= to_step)]
-    if not within:
-        last = "the newest" if to_step is None else f"step {to_step:,}"
-        raise ValueError(
-            f"There must be checkpoints from --from_step to --to_step. Received: from step {from_step:,} to {last}; "
-            f"{folder} has those of {len(paths)} steps, {step_of(paths[0]):,} to {step_of(paths[-1]):,}."
-        )
-    chosen = within[-count:] if count else within
-    model = _build(hparams, folder.encoders(), chosen[-1])
-    with only_process(folder.averaged_folder, "average a run's checkpoints"):
-        remove_unfinished(folder.averaged_folder)
-        return average_checkpoints(model, chosen, folder.averaged_folder), chosen
+def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
+    """Raises ValueError naming an option or a feature (decoding/engine.py) that the engine does not support."""
+    if engine == CTRANSLATE2:
+        check_supported(f"The engine {engine}", SUPPORTED, options, *features)
 
 
-def _build(hparams: HParams, encoders: Sequence[TextEncoder], checkpoint: str) -> Transformer:
-    """The model to restore a checkpoint into; ValueError if the checkpoint cannot have its weights."""
-    sizes = [encoder.vocab_size for encoder in encoders]
-    check_size(checkpoint, count_parameters(hparams, sizes))
-    return build_transformer(hparams, *sizes)
+def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:
+    """Problem, hparam set, parameters, step, the metrics recorded for it, and run; what is unknown is left out."""
+    evaluations = []
+    if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():  # an average was not evaluated
+        with contextlib.suppress(ValueError):  # damaged; training reports it
+            evaluations = folder.evaluations()
+    step = step_of(checkpoint)
+    metrics = next((evaluation.metrics for evaluation in evaluations if evaluation.step == step), {})
+    shown = ", ".join(f"{name} {value:.4g}" for name, value in metrics.items())
+    hparams_set = folder.flags().get("hparams_set", "")
+    parts = [
+        f"problem {problem}",
+        f"hparams set {hparams_set}" if hparams_set else "",
+        f"{parameters:,} parameters",
+        f"step {step:,} (dev: {shown})" if shown else f"step {step:,}",
+        f"run {folder}",
+    ]
+    return ", ".join(filter(None, parts))
 
 
 def run_dataset(folder: RunFolder, data_dir: Path | None = None) -> Dataset:

@@ -18,13 +18,13 @@ import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
 from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
-from t2tlite.decoding.sentences import Origin
+from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
 from t2tlite.models.transformer import build_transformer
-from t2tlite.programs.bulk.decode import spread
 from t2tlite.run_folder import Environment, RunFolder, TrainedWith, run_of
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
@@ -78,7 +78,8 @@ def train_run(
         hparams, trained_with = _checked(dataset, hparams, folder, config, strategy, options)
         tf.keras.utils.set_random_seed(config.random_seed)
         job = _job(dataset, hparams, folder, strategy, trained_with if not folder.checkpoints() else None)
-        scorer = TextDecoder(job.model, dataset.encoders, dataset.manifest, hparams.jit_compile)
+        engine = TensorFlowEngine(job.model, hparams.jit_compile)
+        scorer = TextDecoder(engine, dataset.encoders, dataset.manifest)
         hooks = _hooks(job, scorer, dataset, options.eval_bleu)
 
         def begin() -> None:
@@ -256,9 +257,10 @@ def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: 
     sources, references = store.source_text(), store.target_text()
     if with_score:
         scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
-    sampler = TextDecoder(job.model, dataset.encoders, dataset.manifest)  # compiling is too slow for six sentences
+    # compiling is too slow for six sentences
+    sampler = TextDecoder(TensorFlowEngine(job.model), dataset.encoders, dataset.manifest)
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
-    chosen = [fitting[i] for i in spread(len(fitting), SAMPLES)]
+    chosen = [fitting[i] for i in evenly_spaced(len(fitting), SAMPLES)]
 
     def score() -> Score:
         """The chief decodes; all workers receive its score, so that all stop early or none does."""

@@ -11,8 +11,11 @@ import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.sentences import NO_FILE, Origin, listed, one_or_all
+from t2tlite.decoding.alignment import words_of_pieces
+from t2tlite.decoding.source_text import NO_FILE, Origin, as_list, one_or_all
 from t2tlite.decoding.text_decoder import Done, TextDecoder
+from t2tlite.programs.export.export_folder import ExportFolder
+from t2tlite.programs.export.settings import Settings
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output
@@ -26,6 +29,8 @@ class Translator(TextDecoder):
     a list. Their options are fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`, by default the problem's; a
     bad one raises a ValueError.
     """
+
+    run = ""  # the run directory, as `attention` shows it
 
     # mypy's complaint about the overloads is that a string is an Iterable[str] too
 
@@ -49,10 +54,10 @@ class Translator(TextDecoder):
         The translation of each sentence begins with its `prefix`, which may be empty and whose last word may be
         continued.
         """
-        starts = None if prefix is None else listed(prefix)
+        starts = None if prefix is None else as_list(prefix)
         task = self.task.as_sequences()
-        found = self.decode(listed(sentences), self.options(**options), prefix=starts, task=task)
-        return one_or_all(sentences, [outputs[0].text for outputs in found])
+        n_best = self.decode(as_list(sentences), self.options(**options), prefix=starts, task=task)
+        return one_or_all(sentences, [outputs[0].text for outputs in n_best])
 
     @overload
     def n_best(  # type: ignore[overload-overlap]
@@ -73,7 +78,7 @@ class Translator(TextDecoder):
         """
         chosen = self.options(**options)
         chosen = dataclasses.replace(chosen, return_beams=chosen.beam_size if count is None else count)
-        return one_or_all(sentences, self.decode(listed(sentences), chosen))
+        return one_or_all(sentences, self.decode(as_list(sentences), chosen))
 
     @overload
     def parse(self, sentences: str, **options: float | str) -> Parse: ...  # type: ignore[overload-overlap]
@@ -88,8 +93,8 @@ class Translator(TextDecoder):
         as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = self.task.parser(self.manifest.name)
-        found = self.decode(listed(sentences), self.options(**options), task=task)
-        return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in found])
+        n_best = self.decode(as_list(sentences), self.options(**options), task=task)
+        return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
     def score(  # type: ignore[overload-overlap]
@@ -119,8 +124,8 @@ class Translator(TextDecoder):
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
             raise ValueError(f"Source and target must both be strings, or both lists. Received: {received}.")
-        found = super().score(listed(sources), listed(targets), options or self.options(), done, origin)
-        return one_or_all(sources, found)
+        scores = super().score(as_list(sources), as_list(targets), options or self.options(), done, origin)
+        return one_or_all(sources, scores)
 
     def attention(self, source: str, target: str | None = None) -> Attention:
         """The pieces of a sentence and its translation, and the attention weights of every head of every layer.
@@ -137,13 +142,25 @@ class Translator(TextDecoder):
         else:
             target_ids = self._encode(self.target_encoder, [target])[0]
         # a translation may fill all positions that the model knows
-        sides = [*source_ids, EOS], [*target_ids, EOS][: self.model.max_positions]
+        sides = [*source_ids, EOS], [*target_ids, EOS][: self.engine.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
-        found = self.model.attention(inputs, targets)
-        encoder, decoder, cross = ([np.asarray(layer)[0] for layer in stack] for stack in found)
-        source_pieces, target_pieces = self.source_encoder.pieces(sides[0]), self.target_encoder.pieces(sides[1])
-        texts = source, self._text(target_ids)
-        return Attention(source_pieces, target_pieces, encoder, decoder, cross, *texts, self.facts.run, self.step)
+        text = self._text(target_ids)
+        encoder, decoder, cross = (
+            [np.asarray(layer)[0] for layer in stack] for stack in self.engine.attention(inputs, targets)
+        )
+        return Attention(
+            self.source_encoder.pieces(sides[0]),
+            self.target_encoder.pieces(sides[1]),
+            encoder,
+            decoder,
+            cross,
+            source,
+            text,
+            self.run,
+            self.step,
+            words_of_pieces(self.source_encoder, source_ids, source),
+            words_of_pieces(self.target_encoder, sides[1][:-1], text),
+        )
 
     def export(
         self,
@@ -158,9 +175,7 @@ class Translator(TextDecoder):
 
         Options are as for `translate`: the export's defaults. Raises as `t2tlite.programs.export.export.export_model`.
         """
-        from t2tlite.programs.export.export import export_model
-        from t2tlite.programs.export.export_folder import ExportFolder
-        from t2tlite.programs.export.settings import Settings
+        from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
         settings = Settings(self.options(**options), quantization)
         return export_model(self, ExportFolder(export_dir, overwrite), format, settings).path

@@ -1,8 +1,8 @@
 """One thread that runs the models, and the queue in front of it: requests of many clients are computed together.
 
-A job is what one request asks for: items (sentences) that are computed in the same way (`Work`). A batch has the item
-that has waited longest, and items of about its length of all jobs of the same work. A job that is not done then goes to
-the end, so that a long text does not keep short ones waiting.
+A job is what one request asks for: items (sentences) that are computed by the same function (`BatchFunction`). A batch
+contains the oldest item and items of similar length from all jobs with an equal function. A job that is not done then
+goes to the end, so that a long text does not keep short ones waiting.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ import numpy as np
 from t2tlite.programs.serving.errors import RequestError
 
 
-class Work(Protocol):
-    """What is computed of items. Equal works can share a batch."""
+class BatchFunction(Protocol):
+    """What is computed of items. Equal functions can share a batch."""
 
-    def run(self, items: Sequence[Any]) -> list[Any]:
+    @property
+    def width(self) -> int:
+        """How many times more an item costs than its tokens say: the beam size of a search."""
+
+    def run(self, items: Sequence[Any]) -> Sequence[Any]:
         """The result of each item, in order."""
 
     def __hash__(self) -> int: ...
@@ -31,12 +35,16 @@ class Work(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How much is computed at once, and how much may wait."""
+    """How much is computed at once."""
 
-    batch_tokens: int = 1024  # source tokens of a batch, padding counted
+    batch_tokens: int = 1024  # source tokens of a batch, padding counted, of searches up to the usual width
+    usual_width: int = 4  # a batch of wider searches has as many fewer tokens
     max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
-    window: int = 512  # sentences of which a batch is chosen
-    max_queue: int = 1000  # sentences waiting; further requests are refused
+    window: int = 128  # sentences of which a batch is chosen: it bounds how long others wait for a batch of short ones
+
+    def tokens_at_width(self, width: int) -> int:
+        """The most source tokens of a batch of searches of this width."""
+        return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
 class Results(NamedTuple):
@@ -47,24 +55,23 @@ class Results(NamedTuple):
 
 
 class Job:
-    """The items of one request. `deliver` and `fail` are called in the worker thread."""
+    """The items of one request. `deliver` is called in the worker thread, with results or what went wrong."""
 
     def __init__(
         self,
-        work: Work,
+        function: BatchFunction,
         items: Sequence[Any],
         tokens: Sequence[int],
-        deliver: Callable[[Results], None],
-        fail: Callable[[Exception], None],
+        deliver: Callable[[Results | Exception], None],
     ) -> None:
-        self.work, self.items, self.tokens = work, items, tokens
-        self.deliver, self.fail = deliver, fail
+        self.function, self.items, self.tokens = function, items, tokens
+        self.deliver = deliver
         self.waiting = dict.fromkeys(range(len(items)))  # indices of items that are not in a batch yet, in order
         self.since = time.monotonic()
         self.cancelled = False
 
 
-STEP_COST = 8  # what a step of the search costs beside its items, in items; about that of a small model on two cores
+STEP_COST = 8  # fixed cost of a search step, in units of one item; about that of a small model on two cores
 
 Part = tuple[Job, int]  # an item of a job, by index
 
@@ -73,9 +80,13 @@ class Batcher:
     """The queue and its thread; `observe` is called with (items, tokens, seconds) after each batch."""
 
     def __init__(
-        self, limits: Limits, observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: None
+        self,
+        max_jobs: int,
+        limits: Limits | None = None,
+        observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: None,
     ) -> None:
-        self.limits = limits
+        self._max_jobs = max_jobs
+        self._limits = limits or Limits()
         self._observe = observe
         self._jobs: collections.deque[Job] = collections.deque()
         self._changed = threading.Condition()
@@ -87,12 +98,15 @@ class Batcher:
     def queue_length(self) -> int:
         """Items that wait."""
         with self._changed:
-            return self._length()
+            return sum(len(job.waiting) for job in self._jobs)
 
     def submit(self, job: Job) -> None:
-        """Lets a job wait for its turn; RequestError 503 if as many items as allowed wait already."""
+        """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed wait already.
+
+        Jobs are counted, not items: since they take turns, a long text delays others by no more than a short one.
+        """
         with self._changed:
-            if self._stopped or self._length() >= self.limits.max_queue:
+            if self._stopped or len(self._jobs) >= self._max_jobs:
                 raise RequestError(503, "The server has as many requests as it can take. Try again later.", 1)
             self._jobs.append(job)
             self._changed.notify_all()
@@ -111,9 +125,6 @@ class Batcher:
             self._changed.notify_all()
         self._thread.join()
 
-    def _length(self) -> int:
-        return sum(len(job.waiting) for job in self._jobs)
-
     def _work(self) -> None:
         while parts := self._next_batch():
             started = time.monotonic()
@@ -127,22 +138,22 @@ class Batcher:
         for job, index in parts:
             by_job.setdefault(job, []).append(index)
         try:
-            values = parts[0][0].work.run([job.items[index] for job, index in parts])
+            values = parts[0][0].function.run([job.items[index] for job, index in parts])
         except Exception as error:
             if len(by_job) > 1:
                 for job, indices in by_job.items():
                     self._compute([(job, index) for index in indices])
                 return
             self.cancel(parts[0][0])
-            parts[0][0].fail(error)
+            parts[0][0].deliver(error)
             return
         results: dict[Job, Results] = {job: Results([], []) for job in by_job}
         for (job, index), value in zip(parts, values, strict=True):
             results[job].indices.append(index)
             results[job].values.append(value)
-        for job, found in results.items():
+        for job, part in results.items():
             if not job.cancelled:
-                job.deliver(found)
+                job.deliver(part)
 
     def _next_batch(self) -> list[Part]:
         """The items to compute next; empty when the thread is to end."""
@@ -152,33 +163,34 @@ class Batcher:
                     self._changed.wait()
                     continue
                 first = self._jobs[0]
-                parts, full = self._choose(first.work)
-                left = first.since + self.limits.max_wait_s - time.monotonic()
+                parts, full = self._choose(first.function)
+                left = first.since + self._limits.max_wait_s - time.monotonic()
                 if full or left <= 0:
                     self._take(parts)
                     return parts
                 self._changed.wait(left)
         return []
 
-    def _choose(self, work: Work) -> tuple[list[Part], bool]:
-        """The items of this work that make a batch, and whether others are left.
+    def _choose(self, function: BatchFunction) -> tuple[list[Part], bool]:
+        """The items of this function that make a batch, and whether others are left.
 
         They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The first of
         them, which has waited longest, is in the batch.
         """
-        jobs = [job for job in self._jobs if job.work == work]
+        jobs = [job for job in self._jobs if job.function == function]
         turns = zip_longest(*(job.waiting for job in jobs))
         parts = list(
             islice(
                 ((job, index) for turn in turns for job, index in zip(jobs, turn, strict=True) if index is not None),
-                self.limits.window,
+                self._limits.window,
             )
         )
-        chosen = best_batch([job.tokens[index] for job, index in parts], self.limits.batch_tokens)
+        batch_tokens = self._limits.tokens_at_width(function.width)
+        chosen = best_batch([job.tokens[index] for job, index in parts], batch_tokens)
         return [parts[i] for i in chosen], len(chosen) < len(parts)
 
     def _take(self, parts: list[Part]) -> None:
-        """Notes that the items are being computed; jobs with items left go to the end of the queue."""
+        """Records that the items are being computed; jobs with items left go to the end of the queue."""
         for job, index in parts:
             del job.waiting[index]
         for job in {id(job): job for job, _ in parts}.values():
@@ -197,11 +209,11 @@ def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
     """
     order = np.argsort(tokens, kind="stable")
     lengths = np.asarray(tokens)[order]
-    own = int(np.flatnonzero(order == 0)[0])
+    place = int(np.flatnonzero(order == 0)[0])
     sums = np.concatenate([[0], np.cumsum(lengths)])
-    first, last = np.arange(own + 1)[:, None], np.arange(own, len(lengths))[None]  # every batch that holds it
+    first, last = np.arange(place + 1)[:, None], np.arange(place, len(lengths))[None]  # every batch that holds it
     count, longest = last - first + 1, lengths[last]
     value = (sums[last + 1] - sums[first]) / (longest * (count + STEP_COST))
     value[(longest * count > batch_tokens) & (count > 1)] = 0.0
     start, width = np.unravel_index(np.argmax(value), value.shape)
-    return [int(i) for i in order[start : own + width + 1]]
+    return [int(i) for i in order[start : place + width + 1]]

@@ -1,25 +1,34 @@
-"""Request bodies: read up to a limit, as JSON or a form, and checked against a dataclass of schemas.py."""
+"""Request bodies: read up to a limit, then parsed outside the event loop, as JSON or as a form."""
 
 from __future__ import annotations
 
 import asyncio
-import email.parser
-import email.policy
-import functools
 import json
 import urllib.parse
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from fastapi import Request
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails, from_json
+from python_multipart import FormParser
+from python_multipart.multipart import Field, File, parse_options_header
 
 from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.schemas import RequestBody
 
-if TYPE_CHECKING:
-    from fastapi import Request
-    from pydantic import TypeAdapter
-
-FORM, MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 MAX_FIELDS = 1000  # of a form
 SHOWN = 80  # characters of a value in a message
+NOT_A_FORM = "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
+
+Fields = dict[str, object]  # of a form, or of a JSON object
+Body = TypeVar("Body", bound=RequestBody)
+
+
+def media_type(request: Request) -> str:
+    """The media type of the body, without its parameters, in lower case."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
@@ -44,30 +53,30 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
         raise RequestError(408, f"The body of a request must arrive within {timeout_s:g} seconds.") from None
 
 
-@functools.cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    """pydantic's checker of a dataclass."""
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(kind)
-
-
-def from_json(body: bytes, kind: Any) -> Any:
-    """A dataclass from JSON; RequestError 400 if the body is not JSON, or a field is missing or wrong."""
-    from pydantic import ValidationError
-
+def json_object(body: bytes) -> Fields:
+    """A JSON object with any fields; RequestError 400 if the body is not one."""
     try:
-        return adapter(kind).validate_json(body, strict=True)
+        content = from_json(body)
+    except ValueError as error:
+        raise RequestError(400, f"The body must be JSON. Received: {error}.") from error
+    if not isinstance(content, dict):
+        raise RequestError(400, f"The body must be a JSON object. Received: {_shown(content)}.")
+    return content
+
+
+def from_body(body: bytes, kind: type[Body]) -> Body:
+    """A request from JSON; RequestError 400 if the body is not JSON, or a field is missing, unknown or wrong."""
+    content = json_object(body)
+    for name in content:  # before pydantic, which would make a record of each unknown field
+        if name not in kind.model_fields:
+            raise RequestError(400, f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.")
+    try:
+        return kind.model_validate(content)
     except ValidationError as error:
         raise RequestError(400, sentence_about(error.errors(include_url=False))) from error
 
 
-def json_object(body: bytes) -> dict[str, Any]:
-    """A JSON object with any fields; RequestError 400 if the body is not one."""
-    return from_json(body, dict[str, Any])
-
-
-def form_fields(body: bytes, content_type: str) -> dict[str, Any]:
+def form_fields(body: bytes, content_type: str) -> Fields:
     """The fields of a form; of one that is given several times, a list. RequestError 400 if it is not a form."""
     try:
         if content_type.lower().startswith(MULTIPART):
@@ -76,61 +85,66 @@ def form_fields(body: bytes, content_type: str) -> dict[str, Any]:
             text = body.decode("ascii", "strict")
             pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError as error:
-        raise RequestError(400, "The body must be a form in UTF-8, or JSON with Content-Type: application/json.") from (
-            error
-        )
-    found: dict[str, Any] = {}
+        raise RequestError(400, NOT_A_FORM) from error
+    fields: Fields = {}
     for name, value in pairs:
-        if name in found:
-            earlier = found[name] if isinstance(found[name], list) else [found[name]]
-            found[name] = [*earlier, value]
+        earlier = fields.get(name)
+        if earlier is None:
+            fields[name] = value
+        elif isinstance(earlier, list):
+            earlier.append(value)
         else:
-            found[name] = value
-    return found
+            fields[name] = [earlier, value]
+    return fields
 
 
 def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
-    head = b"Content-Type: " + content_type.encode("latin-1") + b"\r\n\r\n"
-    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
-    if not message.is_multipart() or message.defects:
-        raise ValueError("not multipart")
-    pairs = []
-    for part in message.iter_parts():
-        name = part.get_param("name", header="content-disposition")
-        payload = part.get_payload(decode=True)
-        if not isinstance(name, str) or not isinstance(payload, bytes):
-            raise ValueError("a part without a name")
-        pairs.append((name, payload.decode("utf-8")))
+    pairs: list[tuple[str, str]] = []
+
+    def add(name: bytes | None, value: bytes | None) -> None:
+        if name is None or len(pairs) == MAX_FIELDS:
+            raise ValueError(f"A form must have at most {MAX_FIELDS} fields, each with a name.")
+        pairs.append((name.decode("utf-8"), (value or b"").decode("utf-8")))
+
+    def add_field(field: Field) -> None:
+        add(field.field_name, field.value)
+
+    def add_file(file: File) -> None:
+        file.file_object.seek(0)
+        add(file.field_name, file.file_object.read())
+
+    boundary = parse_options_header(content_type)[1].get(b"boundary")
+    if not boundary:
+        raise ValueError("A multipart form must have a boundary.")
+    parser = FormParser(MULTIPART, add_field, add_file, boundary=boundary)
+    parser.write(body)
+    parser.finalize()
     return pairs
 
 
-def sentence_about(errors: Sequence[Any]) -> str:
+def sentence_about(errors: Sequence[ErrorDetails]) -> str:
     """A sentence about the first of pydantic's errors."""
     first, path = errors[0], _path(errors[0])
-    if first["type"] == "json_invalid":
-        return f"The body must be JSON. Received: {first['ctx']['error']}."
-    if not path:
-        return f"The body must be a JSON object. Received: {_shown(first['input'])}."
     if first["type"] == "missing":
         return f"The field {path[0]} is required. It is missing."
-    if first["type"] == "unexpected_keyword_argument":
-        return f"There is no field {path[0][:SHOWN]!r}. The page /docs lists the fields."
     needed = first["msg"].removeprefix("Input should be ")
     alternatives = [error for error in errors if _path(error)[:1] == path[:1]]
     if len(alternatives) > 1:  # a text, or a list of texts: what is wrong with the list's entry, if it is one
         first = next((error for error in alternatives if len(_path(error)) > 1), first)
         path, needed = _path(first), "a string" if len(_path(first)) > 1 else "a string or a list of strings"
-    where = path[0] + "".join(f"[{part}]" for part in path[1:])
+    where = str(path[0]) + "".join(f"[{part}]" for part in path[1:])
     return f"{where} must be {needed}. Received: {_shown(first['input'])}."
 
 
-def _path(error: Any) -> list[Any]:
+def _path(error: ErrorDetails | Mapping[str, object]) -> list[str | int]:
     """The field that an error is about, and the indices in it."""
-    names = [part for part in error["loc"] if part != "query"]
+    location = error["loc"]
+    assert isinstance(location, tuple)
+    names = [part for part in location if part != "query"]
     return [str(part) for part in names[:1]] + [part for part in names[1:] if isinstance(part, int)]
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value as JSON, cut."""
     try:
         text = json.dumps(value)

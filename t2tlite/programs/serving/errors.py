@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fastapi.responses import Response
+
+from t2tlite.programs.serving.schemas import ErrorResponse
+
 
 class RequestError(Exception):
     """A request that is answered with {"error": message} and a status; with Retry-After if it may be repeated."""
@@ -9,3 +13,11 @@ class RequestError(Exception):
     def __init__(self, status: int, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after_s = status, message, retry_after_s
+
+
+def error_response(error: RequestError) -> Response:
+    """The response of an error."""
+    message = error.message.encode("utf-8", "replace").decode()  # a lone surrogate has no bytes
+    headers = {} if error.retry_after_s is None else {"Retry-After": str(error.retry_after_s)}
+    content = ErrorResponse(error=message).model_dump_json()
+    return Response(content, error.status, headers, "application/json")

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from t2tlite.data.manifest import RunManifest
+from t2tlite.tasks.task import open_task
 
 TREE = "tree"  # the "language" of a parser's output
 NAMES = {
@@ -57,7 +58,7 @@ def language_pairs(
     pairs: list[tuple[str, str]] = []
     for i, (run, manifest) in enumerate(zip(runs, manifests, strict=True)):
         source, target = manifest.language_pair
-        if manifest.task == "parsing":
+        if open_task(manifest.task, manifest.options).makes_trees:
             text = given[i].strip().removesuffix(f"-{TREE}") if given else source or "en"
             source, target = parse_pair(f"{text}-{TREE}")
         elif given:

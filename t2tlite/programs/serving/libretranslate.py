@@ -2,88 +2,146 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from fastapi import APIRouter, Request
+
+from t2tlite.programs.serving import schemas
+from t2tlite.programs.serving.bodies import Fields
 from t2tlite.programs.serving.detection import Detected, detect
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.html_text import HtmlText
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.own_api import Translating
+from t2tlite.programs.serving.request_reading import read_fields, takes
 from t2tlite.programs.serving.served_model import Catalogue
-from t2tlite.programs.serving.service import Service
+from t2tlite.programs.serving.service import CurrentService, Service
+from t2tlite.programs.serving.translation_job import TranslationJob
 
 if TYPE_CHECKING:
-    from fastapi import Request
+    from t2tlite.tasks.task import Output
 
 AUTO = "auto"
 FORMATS = ("text", "html")
 SHOWN = 40  # characters of a value in a message
+TOO_MUCH = 400  # LibreTranslate's status for too much text
+
+router = APIRouter(tags=["LibreTranslate"])
 
 
-def languages(catalogue: Catalogue) -> list[dict[str, Any]]:
-    """GET /languages."""
-    found = catalogue.languages()
-    return [{"code": code, "name": language_name(code), "targets": targets} for code, targets in found.items()]
+@router.post(
+    "/translate",
+    summary="Translate a text or texts",
+    openapi_extra=takes(schemas.LibreTranslateRequest, form=True),
+    response_model_exclude_none=True,
+)
+async def translate(service: CurrentService, request: Request) -> schemas.LibreTranslateResponse:
+    """Translates a text, or each text of a list."""
+    fields = await read_fields(service, request)
+    prepared = await service.in_thread(_prepare, service, fields)
+    job = prepared.job
+    results = await service.compute(request, job.function, job.sentences, job.tokens)
+    return await service.in_thread(_response, prepared, results)
 
 
-def settings(service: Service, catalogue: Catalogue) -> dict[str, Any]:
-    """GET /frontend/settings."""
-    translators = [model for model in catalogue.models if not model.parses]
+@router.post(
+    "/detect",
+    summary="Detect the language of a text",
+    openapi_extra=takes(schemas.LibreDetectRequest, form=True),
+)
+async def detect_language(service: CurrentService, request: Request) -> list[schemas.LibreDetection]:
+    """Which of the languages served a text is in, most likely first."""
+    fields = await read_fields(service, request)
+    texts = _texts(_required(fields, "q"))
+    service.check_size(texts, status=TOO_MUCH)
+    detected = await service.in_thread(detect, "\n".join(texts), list(service.catalogue.languages()))
+    return [_detection(language) for language in detected]
+
+
+@router.get("/languages", summary="The languages served")
+async def languages(service: CurrentService) -> list[schemas.LibreLanguage]:
+    """The languages, and what each can be translated to."""
+    return [
+        schemas.LibreLanguage(code=code, name=language_name(code), targets=targets)
+        for code, targets in service.catalogue.languages().items()
+    ]
+
+
+@router.get("/frontend/settings", summary="Limits and defaults")
+async def settings(service: CurrentService) -> schemas.LibreSettings:
+    """Limits and defaults."""
+    translators = [model for model in service.catalogue.models if not model.makes_trees]
     pair = (translators[0].source, translators[0].target) if translators else ("", "")
-    source, target = ({"code": code, "name": language_name(code)} for code in pair)
-    return {
-        "apiKeys": bool(service.options.api_key),
-        "keyRequired": bool(service.options.api_key),
-        "charLimit": service.options.max_characters,
-        "filesTranslation": False,
-        "frontendTimeout": 500,
-        "language": {"source": source, "target": target},
-        "suggestions": False,
-        "supportedFilesFormat": [],
-    }
+    source, target = (schemas.LibreLanguageName(code=code, name=language_name(code)) for code in pair)
+    return schemas.LibreSettings(
+        apiKeys=bool(service.options.api_key),
+        keyRequired=bool(service.options.api_key),
+        charLimit=service.options.max_characters,
+        language=schemas.LibreDefaults(source=source, target=target),
+    )
 
 
-async def translate(service: Service, request: Request, fields: dict[str, Any]) -> dict[str, Any]:
-    """POST /translate."""
-    catalogue = service.catalogue
+class Prepared(NamedTuple):
+    """A request to translate, checked and split."""
+
+    job: TranslationJob
+    documents: list[HtmlText | None]  # of each text; None if it is plain
+    parts: list[list[str]]  # of each text: what is translated by itself
+    alternatives: int
+    detected: Detected | None
+    is_list: bool
+
+
+def _prepare(service: Service, fields: Fields) -> Prepared:
     q, source, target = (_required(fields, name) for name in ("q", "source", "target"))
     texts = _texts(q)
-    form = fields.get("format") or "text"
-    if form not in FORMATS:
-        raise RequestError(400, f"format must be text or html. Received: {str(form)[:SHOWN]!r}.")
+    text_format = fields.get("format") or "text"
+    if text_format not in FORMATS:
+        raise RequestError(400, f"format must be text or html. Received: {str(text_format)[:SHOWN]!r}.")
     alternatives = _whole_number(fields.get("alternatives") or 0)
-    service.check_characters(texts, status=400)  # LibreTranslate's status
+    service.check_size(texts, status=TOO_MUCH)
     if not (isinstance(source, str) and isinstance(target, str)):
         raise RequestError(400, "source and target must be language codes, such as en.")
-    detected = None
-    if source == AUTO:
-        detected = _detect_source(catalogue, texts, target)
-        source = detected.language
-    model = catalogue.translator(source, target)
-    documents = [HtmlText(text) if form == "html" else None for text in texts]
+    documents = [HtmlText(text) if text_format == "html" else None for text in texts]
     parts = [document.texts if document else [text] for text, document in zip(texts, documents, strict=True)]
-    work = Translating(model, [part for text in parts for part in text], {"n_best": 1 + alternatives})
-    found = await service.compute(request, work.work, work.sentences, work.tokens)
-    made = []
-    for rank in range(1 + alternatives):
-        whole = iter(work.whole([outputs[min(rank, len(outputs) - 1) :] for outputs in found]))
-        made.append(_rejoined(documents, [[next(whole)["text"] for _ in text] for text in parts]))
-    answer: dict[str, Any] = {"translatedText": made[0] if isinstance(q, list) else made[0][0]}
-    if detected:
-        answer["detectedLanguage"] = [detected._asdict()] * len(texts) if isinstance(q, list) else detected._asdict()
-    if alternatives:
-        others = [list(each) for each in zip(*made[1:], strict=True)]
-        answer["alternatives"] = others if isinstance(q, list) else others[0]
-    return answer
+    translatable = [part for text in parts for part in text]
+    detected = _detect_source(service.catalogue, translatable, target) if source == AUTO else None
+    model = service.catalogue.translator(detected.language if detected else source, target)
+    options = model.decode_options(n_best=1 + alternatives)
+    job = TranslationJob(model, translatable, options)
+    return Prepared(job, documents, parts, alternatives, detected, isinstance(q, list))
 
 
-def detect_language(service: Service, fields: dict[str, Any]) -> list[dict[str, Any]]:
-    """POST /detect: which of the languages served a text is in, most likely first."""
-    q = _required(fields, "q")
-    texts = _texts(q)
-    service.check_characters(texts, status=400)
-    return [found._asdict() for found in detect("\n".join(texts), list(service.catalogue.languages()))]
+def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schemas.LibreTranslateResponse:
+    ranks = [_at_rank(prepared, results, rank) for rank in range(1 + prepared.alternatives)]
+    others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
+    detected = _detection(prepared.detected) if prepared.detected else None
+    if not prepared.is_list:
+        return schemas.LibreTranslateResponse(
+            translatedText=ranks[0][0], alternatives=others[0] if others else None, detectedLanguage=detected
+        )
+    return schemas.LibreTranslateResponse(
+        translatedText=ranks[0],
+        alternatives=others if prepared.alternatives else None,
+        detectedLanguage=[detected] * len(ranks[0]) if detected else None,
+    )
+
+
+def _at_rank(prepared: Prepared, results: Sequence[Sequence[Output]], rank: int) -> list[str]:
+    """The translated texts, with the hypotheses of this rank."""
+    translated = iter(prepared.job.assemble_rank(results, rank))
+    return [
+        _rejoin(document, parts, translated) for document, parts in zip(prepared.documents, prepared.parts, strict=True)
+    ]
+
+
+def _rejoin(document: HtmlText | None, parts: Sequence[str], translated: Iterator[str]) -> str:
+    texts = [next(translated) for _ in parts]
+    return document.join(texts) if document else texts[0]
+
+
+def _detection(detected: Detected) -> schemas.LibreDetection:
+    return schemas.LibreDetection(confidence=detected.confidence, language=detected.language)
 
 
 def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> Detected:
@@ -91,32 +149,31 @@ def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> D
     possible = [code for code, targets in catalogue.languages().items() if target in targets]
     if not possible:
         raise RequestError(400, f"No model translates to {target[:SHOWN]}. GET /languages lists the languages.")
-    found = detect("\n".join(texts), possible)[0]
-    if not found.confidence and len(possible) > 1:
+    detected = detect("\n".join(texts), possible)[0]
+    if not detected.confidence and len(possible) > 1:
         raise RequestError(400, f"The language of the text cannot be detected. Set source to {' or '.join(possible)}.")
-    return found
+    return detected
 
 
-def _rejoined(documents: Sequence[HtmlText | None], parts: Sequence[list[str]]) -> list[str]:
-    return [document.join(own) if document else own[0] for document, own in zip(documents, parts, strict=True)]
-
-
-def _required(fields: dict[str, Any], name: str) -> Any:
+def _required(fields: Fields, name: str) -> object:
     if not fields.get(name):
         raise RequestError(400, f"The field {name} is required. It is missing or empty.")
     return fields[name]
 
 
-def _texts(q: Any) -> list[str]:
-    texts = q if isinstance(q, list) else [q]
-    if not all(isinstance(text, str) for text in texts):
-        raise RequestError(400, "q must be a string or a list of strings.")
+def _texts(q: object) -> list[str]:
+    texts = []
+    for text in q if isinstance(q, list) else [q]:
+        if not isinstance(text, str):
+            raise RequestError(400, "q must be a string or a list of strings.")
+        texts.append(text)
     return texts
 
 
-def _whole_number(value: Any) -> int:
+def _whole_number(value: object) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 6:
         return int(value)
     if type(value) is int and value >= 0:
-        return value
-    raise RequestError(400, f"alternatives must be a whole number of 0 or more. Received: {str(value)[:SHOWN]!r}.")
+        return min(value, 99_999)  # too many in any case
+    shown = repr(str(value)[:SHOWN]) if type(value) is not int or value > -99_999 else "a large negative number"
+    raise RequestError(400, f"alternatives must be a whole number of 0 or more. Received: {shown}.")

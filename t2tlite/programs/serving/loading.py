@@ -4,36 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
-from t2tlite.programs.runs.checkpoint_choice import remarks
-from t2tlite.programs.runs.engines import load_with_engine
-from t2tlite.programs.runs.translator import Translator, decode_options
+from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
+from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.served_model import Catalogue, ServedModel
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
+from t2tlite.programs.serving.served_model import WARM_UP, Catalogue, ServedModel
 from t2tlite.run_folder import RunFolder
 
-if TYPE_CHECKING:
-    from t2tlite.programs.serving.server import ServerOptions
 
-
-def load_catalogue(
-    options: ServerOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]
-) -> Catalogue:
+def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
     """The models of the runs, warm. Raises ValueError or OSError if a run cannot be loaded."""
+    detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
     models = []
     for run, (source, target) in zip(options.runs, pairs, strict=True):
         started = time.monotonic()
         report(f"Loading {run}: {language_name(source)} to {language_name(target)}.")
-        translator = load_with_engine(run, options.checkpoint_path, options.engine, options.quantization, report)
-        for remark in remarks(RunFolder(run), translator.checkpoint):
-            report(remark)
-        if translator.jit_compile:  # XLA would compile anew for each length
-            encoders = translator.source_encoder, translator.target_encoder
-            translator = Translator(translator.model, encoders, translator.manifest, False, translator.checkpoint)
+        translator = load(
+            run,
+            options.checkpoint_path,
+            options.engine,
+            options.quantization,
+            report=report,
+            jit_compile=False,  # XLA would compile anew for each length
+        )
+        for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
+            report(note)
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        largest = max(options.service.max_beam_size, defaults.beam_size)
-        models.append(model := ServedModel(translator, source, target, defaults, largest))
+        model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size))
         model.warm_up()
+        models.append(model)
         report(f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f} seconds.")
     return Catalogue(models)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
 SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 SENTENCES = (1, 2, 4, 8, 16, 32, 64, 128)
 TOKENS = (16, 32, 64, 128, 256, 512, 1024, 2048)
@@ -13,8 +15,6 @@ class Metrics:
     """Counts requests and batches, in a registry of its own."""
 
     def __init__(self) -> None:
-        from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-
         self._registry = registry = CollectorRegistry()
         self._requests = Counter(
             "t2tlite_requests", "Requests answered.", ["path", "method", "status"], registry=registry
@@ -53,6 +53,4 @@ class Metrics:
 
     def text(self) -> tuple[bytes, str]:
         """What /metrics answers, and its content type."""
-        from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-
         return generate_latest(self._registry), CONTENT_TYPE_LATEST

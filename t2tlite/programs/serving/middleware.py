@@ -1,55 +1,118 @@
-"""Around every request: refuses it while the server loads or drains; counts it, and observes its status and time."""
+"""Around every request: refuses what must not be computed; counts it, and observes its status and time."""
 
 from __future__ import annotations
 
+import ipaddress
+import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
-from typing import Any
+from collections.abc import Collection
+from urllib.parse import urlsplit
 
-from t2tlite.programs.serving.errors import RequestError
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from t2tlite.programs.serving.errors import RequestError, error_response
+from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.service import CLIENT_GONE, Service
 
-Message = MutableMapping[str, Any]  # as ASGI has it
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
 OTHER = "other"  # the path of requests to paths that do not exist
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})  # what needs no model
+SHOWN = 80  # characters of a header in a message
+SECURITY_HEADERS = [(b"x-content-type-options", b"nosniff")]
+FAILURE = RequestError(500, "The server could not answer this request; its log says why.")
+logger = logging.getLogger("t2tlite.programs.serving")
 
 
-class Observed:
+class Guard:
     """An ASGI application around another."""
 
-    def __init__(
-        self,
-        app: Callable[..., Awaitable[None]],
-        service: Service,
-        paths: Collection[str],
-        answer: Callable[[RequestError], Callable[..., Awaitable[None]]],
-    ) -> None:
-        self._app, self._service, self._paths, self._answer = app, service, frozenset(paths), answer
+    def __init__(self, app: ASGIApp, service: Service, paths: Collection[str]) -> None:
+        self._app, self._service, self._paths = app, service, frozenset(paths) | ALWAYS
 
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status = time.monotonic(), CLIENT_GONE
+        started = time.monotonic()
+        status: int | None = None
 
         async def observed(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), (b"x-content-type-options", b"nosniff")]
+                message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
             await send(message)
 
         self._service.active += 1
         try:
-            if scope["path"] not in ALWAYS:
-                self._service.check_ready()  # now, not when the body is read: what is accepted is answered
-            await self._app(scope, receive, observed)
-        except RequestError as error:
-            await self._answer(error)(scope, receive, observed)
+            await self._answer(scope, receive, observed)
+        except Exception:
+            logger.exception("A request failed.")
+            if status is None:
+                await error_response(FAILURE)(scope, receive, observed)
+            else:  # the response is cut off
+                status = 500
+                raise
         finally:
             self._service.active -= 1
             path = scope["path"] if scope["path"] in self._paths else OTHER
             method = scope["method"] if scope["method"] in ("GET", "POST") else OTHER
-            self._service.metrics.observe_request(path, method, status, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            self._service.metrics.observe_request(path, method, status or CLIENT_GONE, seconds)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            if scope["path"] not in ALWAYS:
+                check_sender(Headers(scope=scope), self._service.options)
+                self._service.check_ready()  # now, not when the body is read: what is accepted is answered
+        except RequestError as error:
+            await error_response(error)(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def check_sender(headers: Headers, options: ServerOptions) -> None:
+    """RequestError if the request may come from another site's page in a browser, unless --cors_origins names it.
+
+    A page can send simple requests to any address. The browser says from which site: in Sec-Fetch-Site, or on
+    connections without TLS in Origin. And a page whose own name resolves to this server (DNS rebinding) sends that
+    name as Host: 400 for a name that the server does not know, 403 for another site.
+    """
+    host = headers.get("host", "")
+    if not is_known_host(_host_name(host), options):
+        raise RequestError(
+            400,
+            f"The server does not know the host {host[:SHOWN]!r}. Start it with --allowed_hosts={host[:SHOWN]}, or "
+            "use its IP address.",
+        )
+    origin = headers.get("origin")
+    if {origin, "*"} & set(options.cors_origins):
+        return
+    site = headers.get("sec-fetch-site")
+    foreign = (
+        origin is not None and urlsplit(origin).netloc != host if site is None else site in ("cross-site", "same-site")
+    )
+    if foreign:
+        raise RequestError(
+            403,
+            f"Pages of other sites may not send requests. Received: one of {str(origin)[:SHOWN]!r}. --cors_origins "
+            "names sites whose pages may.",
+        )
+
+
+def is_known_host(name: str, options: ServerOptions) -> bool:
+    """Whether a Host header without its port names this server; without a header it does."""
+    if name in ("", "localhost", options.host.lower(), *map(str.lower, options.allowed_hosts)):
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return "*" in options.allowed_hosts
+    return True
+
+
+def _host_name(host: str) -> str:
+    """A Host header without its port, in lower case."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()

@@ -1,184 +1,236 @@
-"""The endpoints under /v1: what each computes."""
+"""The endpoints under /v1."""
 
 from __future__ import annotations
 
-import json
+import dataclasses
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+from pydantic import BaseModel
 
 from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
-from t2tlite.programs.serving.sentences import SplitText, split_text
-from t2tlite.programs.serving.served_model import Attending, Catalogue, Decoding, Parsing, Scoring, ServedModel
-from t2tlite.programs.serving.service import Service
+from t2tlite.programs.serving.request_reading import key_of, read_json, takes
+from t2tlite.programs.serving.sentence_splitter import split_text
+from t2tlite.programs.serving.served_model import Attending, Parsing, Scoring, ServedModel
+from t2tlite.programs.serving.service import CurrentService, Service
+from t2tlite.programs.serving.translation_job import TranslationJob
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
+from t2tlite.programs.visualise.attention_page import page
 from t2tlite.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from fastapi import Request
+    from t2tlite.tasks.parsing import Parse
 
-LONGEST_ATTENTION = 512  # tokens of a side
+MAX_ATTENTION_TOKENS = 512  # of a side
+BLANK_PARSE = schemas.ParsedSentence(sentence="", brackets="", tree=None, score=0.0, repairs={}, svg="")
 
-
-def models(service: Service, catalogue: Catalogue) -> dict[str, Any]:
-    """GET /v1/models."""
-    return {
-        "models": [
-            {
-                "source": model.source,
-                "target": model.target,
-                "source_name": language_name(model.source),
-                "target_name": language_name(model.target),
-                "task": "parsing" if model.parses else "translation",
-                "problem": model.translator.manifest.name,
-                "step": model.translator.step,
-                "beam_size": model.options.beam_size,
-                "alpha": model.options.alpha,
-                "max_characters": service.options.max_characters,
-                "max_beam_size": model.max_beam_size,
-            }
-            for model in catalogue.models
-        ]
-    }
+router = APIRouter(prefix="/v1", tags=["t2tlite"])
 
 
-class Translating:
-    """Texts on their way to a translation."""
-
-    def __init__(self, model: ServedModel, texts: Sequence[str], options: dict[str, Any]) -> None:
-        self.n_best = options.get("n_best", 1)
-        self.work = Decoding(model, model.decode_options(**options))
-        self.split = [split_text(text) for text in texts]
-        self.sentences = [segment.sentence for text in self.split for segment in text.segments]
-        self.tokens = model.token_counts(self.sentences)
-
-    def segment(self, text: SplitText, index: int, outputs: Sequence[Any]) -> dict[str, Any]:
-        """A segment with its translations."""
-        before, sentence = text.segments[index]
-        found = [{"text": one.text, "score": one.score, "log_prob": one.log_prob} for one in outputs[: self.n_best]]
-        return {"source": sentence, "before": before, "hypotheses": found}
-
-    def whole(self, results: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
-        """The texts with the results of their sentences."""
-        found, at = [], 0
-        for text in self.split:
-            own = results[at : at + len(text.segments)]
-            at += len(text.segments)
-            segments = [self.segment(text, i, outputs) for i, outputs in enumerate(own)]
-            whole = text.join([outputs[0].text for outputs in own])
-            found.append({"text": whole, "segments": segments, "after": text.after})
-        return found
+@router.get("/models", summary="The models served")
+async def models(service: CurrentService) -> schemas.ModelsResponse:
+    """Describes each model."""
+    return schemas.ModelsResponse(models=[_description(service, model) for model in service.catalogue.models])
 
 
-def translating(service: Service, asked: schemas.TranslateRequest) -> Translating:
-    """POST /v1/translate, checked; raises RequestError."""
-    model = service.catalogue.translator(asked.source, asked.target)
-    texts = [asked.q] if isinstance(asked.q, str) else asked.q
-    if asked.stream and not isinstance(asked.q, str):
-        raise RequestError(400, "With stream, q must be a string. Received: a list. Send a request for each text.")
-    service.check_characters(texts)
-    options = {"n_best": asked.n_best, "beam_size": asked.beam_size, "alpha": asked.alpha}
-    return Translating(model, texts, options)
+@router.post(
+    "/translate",
+    summary="Translate texts, with n-best lists and scores, or as a stream",
+    openapi_extra=takes(schemas.TranslateRequest),
+    response_model=schemas.TranslateResponse,
+)
+async def translate(service: CurrentService, request: Request) -> schemas.TranslateResponse | Response:
+    """Translates; with `stream` line by line."""
+    body = await read_json(service, request, schemas.TranslateRequest)
+    job = await service.in_thread(_translation_job, service, body)
+    if body.stream:
+        return StreamingResponse(_lines(service, job), media_type="application/x-ndjson")
+    results = await service.compute(request, job.function, job.sentences, job.tokens)
+    return schemas.TranslateResponse(translations=await service.in_thread(job.assemble, results))
 
 
-async def translate(service: Service, request: Request, asked: schemas.TranslateRequest) -> dict[str, Any]:
-    """POST /v1/translate without stream."""
-    work = translating(service, asked)
-    return {"translations": work.whole(await service.compute(request, work.work, work.sentences, work.tokens))}
+@router.post("/score", summary="Log-probabilities of translations", openapi_extra=takes(schemas.ScoreRequest))
+async def score(service: CurrentService, request: Request) -> schemas.ScoreResponse:
+    """Scores each pair."""
+    body = await read_json(service, request, schemas.ScoreRequest)
+    model = service.catalogue.translator(body.source, body.target)
+    service.check_size([text for pair in body.pairs for text in pair], len(body.pairs))
+    tokens = await service.in_thread(_pair_token_counts, model, body.pairs)
+    scores = await service.compute(request, Scoring(model), body.pairs, tokens)
+    return schemas.ScoreResponse(scores=[schemas.Score(log_prob=value) for value in scores])
 
 
-async def translate_lines(service: Service, work: Translating) -> AsyncIterator[bytes]:
-    """POST /v1/translate with stream: the lines of the answer."""
-    text = work.split[0]
-    yield _line({"segments": len(text.segments)})
+@router.post("/parse", summary="Parse sentences", openapi_extra=takes(schemas.ParseRequest))
+async def parse(service: CurrentService, request: Request) -> schemas.ParseResponse:
+    """Parses each sentence; a blank one is not computed."""
+    body = await read_json(service, request, schemas.ParseRequest)
+    model = service.catalogue.parser(body.source)
+    service.check_size([body.q] if isinstance(body.q, str) else body.q)
+    sentences = await service.in_thread(_sentences, body.q)
+    visible = [sentence for sentence in sentences if sentence]
+    tokens = await service.in_thread(model.search_token_counts, visible, model.options.beam_size)
+    results = await service.compute(request, Parsing(model, model.options), visible, tokens)
+    return await service.in_thread(_parse_response, sentences, results)
+
+
+@router.post(
+    "/attention",
+    summary="Which source words each target word attends to",
+    openapi_extra=takes(schemas.AttentionRequest),
+)
+async def attention_by_words(service: CurrentService, request: Request) -> schemas.AttentionResponse:
+    """Cross-attention between words."""
+    body = await read_json(service, request, schemas.AttentionRequest)
+    attention, translation = await _attention(service, request, body)
+    return await service.in_thread(word_attention, attention, body.q, translation)
+
+
+@router.get(
+    "/attention.html",
+    summary="A page to explore the attention of every head of every layer",
+    response_class=HTMLResponse,
+)
+async def attention_page(
+    service: CurrentService,
+    request: Request,
+    q: str,
+    translation: str | None = None,
+    source: str | None = None,
+    target: str | None = None,
+) -> Response:
+    """The page of `t2t-attention --html`, without the folder of the run."""
+    service.check_key(key_of(request))
+    body = schemas.AttentionRequest(q=q, translation=translation, source=source, target=target)
+    attention, _ = await _attention(service, request, body)
+    attention = dataclasses.replace(attention, run="")  # a folder of this machine
     try:
-        async for index, outputs in service.stream(work.work, work.sentences, work.tokens):
-            yield _line({"index": index, **work.segment(text, index, outputs)})
-        yield _line({"after": text.after})
+        return HTMLResponse(await service.in_thread(page, attention))
+    except ValueError as error:  # too many weights
+        raise RequestError(413, str(error)) from error
+
+
+def _description(service: Service, model: ServedModel) -> schemas.Model:
+    return schemas.Model(
+        source=model.source,
+        target=model.target,
+        source_name=language_name(model.source),
+        target_name=language_name(model.target),
+        task=model.translator.task.name,
+        problem=model.translator.manifest.name,
+        step=model.translator.step,
+        beam_size=model.options.beam_size,
+        alpha=model.options.alpha,
+        max_characters=service.options.max_characters,
+        max_beam_size=model.max_beam_size,
+    )
+
+
+def _translation_job(service: Service, body: schemas.TranslateRequest) -> TranslationJob:
+    """The request, checked; raises RequestError."""
+    model = service.catalogue.translator(body.source, body.target)
+    if body.stream and not isinstance(body.q, str):
+        raise RequestError(400, "With stream, q must be a string. Received: a list. Send a request for each text.")
+    texts = [body.q] if isinstance(body.q, str) else body.q
+    service.check_size(texts)
+    options = model.decode_options(body.n_best, body.beam_size, body.alpha)
+    return TranslationJob(model, texts, options, body.n_best)
+
+
+async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
+    """The lines of a stream."""
+    text = job.texts[0]
+    yield _line(schemas.StreamStart(segments=len(text.segments)))
+    try:
+        async for index, outputs in service.stream(job.function, job.sentences, job.tokens):
+            before, sentence = text.segments[index]
+            hypotheses = job.hypotheses(outputs)
+            yield _line(schemas.StreamedSegment(index=index, source=sentence, before=before, hypotheses=hypotheses))
+        yield _line(schemas.StreamEnd(after=text.after))
     except RequestError as error:
-        yield _line({"error": error.message})
+        yield _line(schemas.ErrorResponse(error=error.message))
 
 
-async def score(service: Service, request: Request, asked: schemas.ScoreRequest) -> dict[str, Any]:
-    """POST /v1/score."""
-    model = service.catalogue.translator(asked.source, asked.target)
-    service.check_characters([text for pair in asked.pairs for text in pair])
-    sources = model.token_counts([source for source, _ in asked.pairs])
-    targets = model.token_counts([target for _, target in asked.pairs], targets=True)
-    tokens = [max(pair) for pair in zip(sources, targets, strict=True)]
-    found = await service.compute(request, Scoring(model), asked.pairs, tokens)
-    return {"scores": [{"log_prob": value} for value in found]}
+def _line(content: BaseModel) -> bytes:
+    return content.model_dump_json().encode() + b"\n"
 
 
-async def parse(service: Service, request: Request, asked: schemas.ParseRequest) -> dict[str, Any]:
-    """POST /v1/parse."""
-    model = service.catalogue.parser(asked.source)
-    texts = [asked.q] if isinstance(asked.q, str) else asked.q
-    service.check_characters(texts)
-    if isinstance(asked.q, str):
-        sentences = [segment.sentence for segment in split_text(asked.q).segments]
-    else:
-        sentences = [" ".join(text.split()) for text in asked.q]
-    tokens = model.token_counts(sentences)
-    found = await service.compute(request, Parsing(model, model.options), sentences, tokens)
-    return {"parses": [_parse(sentence, one) for sentence, one in zip(sentences, found, strict=True)]}
+def _pair_token_counts(model: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[int]:
+    """The tokens of the longer side of each pair."""
+    sources = model.token_counts([source for source, _ in pairs])
+    targets = model.token_counts([target for _, target in pairs], targets=True)
+    return [max(pair) for pair in zip(sources, targets, strict=True)]
 
 
-async def attention(service: Service, request: Request, asked: schemas.AttentionRequest) -> tuple[Attention, str]:
-    """The attention weights of a sentence, and its translation as given or found; of a blank one, the model's own."""
-    model = service.catalogue.any_model(asked.source, asked.target)
-    translation = asked.translation if asked.translation and asked.translation.strip() else None
-    given = [asked.q] if translation is None else [asked.q, translation]
-    service.check_characters(given)
-    if any("\n" in text or "\r" in text for text in given) or not asked.q.strip():
-        raise RequestError(400, "q and translation must be sentences without line breaks, and q must not be blank.")
-    tokens = model.token_counts([asked.q])
-    if translation is not None:
-        tokens += model.token_counts([translation], targets=True)
-    if max(tokens) > LONGEST_ATTENTION:
-        raise RequestError(
-            413,
-            f"A sentence whose attention is shown must have at most {LONGEST_ATTENTION} tokens. Send a shorter one.",
-        )
-    found = (await service.compute(request, Attending(model), [(asked.q, translation)], [sum(tokens)]))[0]
-    return found, translation or found.target
+def _sentences(q: str | list[str]) -> list[str]:
+    """The sentences to parse: those of a text, or a list's."""
+    if isinstance(q, str):
+        return [segment.sentence for segment in split_text(q).segments]
+    return [" ".join(text.split()) for text in q]
 
 
-async def attention_by_words(service: Service, request: Request, asked: schemas.AttentionRequest) -> dict[str, Any]:
-    """POST /v1/attention."""
-    found, translation = await attention(service, request, asked)
-    return word_attention(found, asked.q, translation)
+def _parse_response(sentences: Sequence[str], results: Sequence[Parse]) -> schemas.ParseResponse:
+    remaining = iter(results)
+    parses = [_parsed(sentence, next(remaining)) if sentence else BLANK_PARSE for sentence in sentences]
+    return schemas.ParseResponse(parses=parses)
 
 
-def _parse(sentence: str, parse: Any) -> dict[str, Any]:
+def _parsed(sentence: str, parse: Parse) -> schemas.ParsedSentence:
     tree = parse.tree
-    return {
-        "sentence": sentence,
-        "brackets": parse.text,
-        "tree": None if tree is None else nested(tree),
-        "score": parse.score,
-        "repairs": dict(parse.repairs),
-        "svg": "" if tree is None else tree_svg(tree),
-    }
+    return schemas.ParsedSentence(
+        sentence=sentence,
+        brackets=parse.text,
+        tree=None if tree is None else nested(tree),
+        score=parse.score,
+        repairs=dict(parse.repairs),
+        svg="" if tree is None else tree_svg(tree),
+    )
 
 
-def nested(tree: Tree) -> list[Any]:
+def nested(tree: Tree) -> list[object]:
     """A tree as nested lists, [label, child, ...], with words as strings."""
-    top: list[Any] = [tree.label]
-    waiting: list[tuple[Tree, list[Any]]] = [(tree, top)]
+    root: list[object] = [tree.label]
+    waiting = [(tree, root)]
     while waiting:
-        node, made = waiting.pop()
+        node, content = waiting.pop()
         for child in node.children:
             if isinstance(child, str):
-                made.append(child)
+                content.append(child)
             else:
-                made.append(below := [child.label])
+                below: list[object] = [child.label]
+                content.append(below)
                 waiting.append((child, below))
-    return top
+    return root
 
 
-def _line(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, ensure_ascii=False).encode() + b"\n"
+async def _attention(service: Service, request: Request, body: schemas.AttentionRequest) -> tuple[Attention, str]:
+    """The attention weights of a sentence, with the given translation, or the model's own if it is missing or blank."""
+    model = service.catalogue.any_model(body.source, body.target)
+    translation = body.translation if body.translation and body.translation.strip() else None
+    texts = [body.q] if translation is None else [body.q, translation]
+    service.check_size(texts)
+    if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
+        raise RequestError(400, "q and translation must be sentences without line breaks, and q must not be blank.")
+    tokens = await service.in_thread(_attention_tokens, model, body.q, translation)
+    results: list[Attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
+    return results[0], translation or results[0].target
+
+
+def _attention_tokens(model: ServedModel, source: str, translation: str | None) -> int:
+    """The tokens of both sides; RequestError 413 if one has too many."""
+    tokens = model.token_counts([source])
+    if translation is None:
+        model.search_token_counts([source], model.options.beam_size)
+    else:
+        tokens += model.token_counts([translation], targets=True)
+    if max(tokens) > MAX_ATTENTION_TOKENS:
+        raise RequestError(
+            413,
+            f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens. Send a shorter one.",
+        )
+    return sum(tokens)

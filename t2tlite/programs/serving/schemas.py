@@ -1,253 +1,315 @@
-"""What requests and responses of t2t-serve's own API look like; their fields are what /docs shows.
+"""Requests and responses of t2t-serve: what is checked, what is sent, and what /docs shows.
 
-pydantic reads these dataclasses: it checks requests against them, and FastAPI describes them in /openapi.json.
+Requests are strict: a number is not accepted as text, nor an unknown field. The check of a list stops at its first
+wrong entry, so that a request of many wrong entries costs no more than others.
 """
-
-# ruff: noqa: RUF009 (`_field` returns a dataclass field)
 
 from __future__ import annotations
 
-import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated
 
-REFUSE_OTHERS = {"extra": "forbid"}  # pydantic's option: a field that is not known is an error
+from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
-
-def _field(description: str, *examples: Any, default: Any = dataclasses.MISSING, **limits: float) -> Any:
-    metadata = {"description": description, "examples": list(examples), **limits}
-    return dataclasses.field(default=default, metadata={k: v for k, v in metadata.items() if v != []})
+MAX_COUNT = 10_000  # that a request may name, before it is compared with what the model allows
 
 
-def _source() -> Any:
-    return _field("Language code of the text; needed where several models are served.", "en", default=None)
+class StopAtFirst(FailFast):
+    """Stops the check of a list at its first wrong entry; unlike FailFast it can be part of a union."""
+
+    __hash__ = object.__hash__
 
 
-def _target() -> Any:
-    return _field("Language code of the translation; likewise.", "de", default=None)
+Texts = Annotated[list[str], StopAtFirst()]
+Pair = Annotated[tuple[str, str], Strict(False)]  # JSON has no tuples
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TranslateRequest:
+class RequestBody(BaseModel):
+    """A request."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class ResponseBody(BaseModel):
+    """A response."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Source = Annotated[
+    str | None,
+    Field(description="Language code of the text; needed where several models are served.", examples=["en"]),
+]
+Target = Annotated[str | None, Field(description="Language code of the translation; likewise.", examples=["de"])]
+
+
+class TranslateRequest(RequestBody):
     """Text to translate."""
 
-    __pydantic_config__ = REFUSE_OTHERS
-    q: str | list[str] = _field("A text, or a list of texts.", "The cat sleeps. The dog does not.")
-    source: str | None = _source()
-    target: str | None = _target()
-    n_best: int = _field("Translations of each sentence, best first.", 3, default=1, ge=1)
-    beam_size: int | None = _field(
-        "Hypotheses kept in the search; 1 is greedy search. By default the model's.", 4, default=None, ge=1
+    q: str | Texts = Field(description="A text, or a list of texts.", examples=["The cat sleeps. The dog does not."])
+    source: Source = None
+    target: Target = None
+    n_best: int = Field(
+        default=1, description="Translations of each sentence, best first.", examples=[3], ge=1, le=MAX_COUNT
     )
-    alpha: float | None = _field("Exponent of the length penalty. By default the model's.", 0.6, default=None, ge=0)
-    stream: bool = _field(
-        "Answer line by line (application/x-ndjson): a segment as soon as it is translated; q is one text.",
+    beam_size: int | None = Field(
+        default=None,
+        description="Hypotheses kept in the search; 1 is greedy search. By default the model's.",
+        examples=[4],
+        ge=1,
+        le=MAX_COUNT,
+    )
+    alpha: float | None = Field(
+        default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6], ge=0
+    )
+    stream: bool = Field(
         default=False,
+        description="Answer line by line (application/x-ndjson): a segment as soon as it is translated; q is one text.",
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Hypothesis:
+class Hypothesis(ResponseBody):
     """A translation of a sentence."""
 
     text: str
-    score: float = _field("Log-probability divided by the length penalty.", -0.31)
-    log_prob: float | None = _field("Log-probability (natural), the end of the sentence included.", -1.2)
+    score: float = Field(description="Log-probability divided by the length penalty.", examples=[-0.31])
+    log_prob: float = Field(description="Log-probability (natural), the end of the sentence included.", examples=[-1.2])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TranslatedSegment:
+class TranslatedSegment(ResponseBody):
     """A sentence and its translations."""
 
-    source: str = _field("The sentence.", "The cat sleeps.")
-    before: str = _field("The white space before it.", "", " ", "\n\n")
-    hypotheses: list[Hypothesis] = _field("Its translations, best first.")
+    source: str = Field(description="The sentence.", examples=["The cat sleeps."])
+    before: str = Field(description="The white space before it.", examples=["", " ", "\n\n"])
+    hypotheses: list[Hypothesis] = Field(description="Its translations, best first.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Translation:
+class Translation(ResponseBody):
     """A translated text."""
 
-    text: str = _field("The whole translation, with the text's white space.", "Die Katze schläft.")
+    text: str = Field(
+        description="The whole translation, with the text's white space.", examples=["Die Katze schläft."]
+    )
     segments: list[TranslatedSegment]
-    after: str = _field("The white space at the end.", "")
+    after: str = Field(description="The white space at the end.", examples=[""])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class TranslateResponse:
+class TranslateResponse(ResponseBody):
     """A translation for each text."""
 
     translations: list[Translation]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoreRequest:
+class StreamStart(ResponseBody):
+    """The first line of a stream."""
+
+    segments: int = Field(description="How many lines of segments follow.")
+
+
+class StreamedSegment(TranslatedSegment):
+    """A line of a stream."""
+
+    index: int = Field(description="Its place among the segments, counted from 0.")
+
+
+class StreamEnd(ResponseBody):
+    """The last line of a stream."""
+
+    after: str = Field(description="The white space at the end.")
+
+
+class ScoreRequest(RequestBody):
     """Pairs of sentences whose log-probabilities are wanted."""
 
-    __pydantic_config__ = REFUSE_OTHERS
-    pairs: list[tuple[str, str]] = _field(
-        "Each a sentence and its translation.", [["The cat sleeps.", "Die Katze schläft."]]
+    pairs: Annotated[list[Pair], StopAtFirst()] = Field(
+        description="Each a sentence and its translation.", examples=[[["The cat sleeps.", "Die Katze schläft."]]]
     )
-    source: str | None = _source()
-    target: str | None = _target()
+    source: Source = None
+    target: Target = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Score:
+class Score(ResponseBody):
     """The log-probability of a pair."""
 
-    log_prob: float = _field("Log-probability (natural) of the target given its source.", -1.2)
+    log_prob: float = Field(description="Log-probability (natural) of the target given its source.", examples=[-1.2])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ScoreResponse:
+class ScoreResponse(ResponseBody):
     """A score for each pair."""
 
     scores: list[Score]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ParseRequest:
+class ParseRequest(RequestBody):
     """Sentences to parse, their words and punctuation separated by spaces."""
 
-    __pydantic_config__ = REFUSE_OTHERS
-    q: str | list[str] = _field("A text, which is split into sentences, or a list of sentences.", "The cat sleeps .")
-    source: str | None = _source()
+    q: str | Texts = Field(
+        description="A text, which is split into sentences, or a list of sentences.", examples=["The cat sleeps ."]
+    )
+    source: Source = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Parse:
+class ParsedSentence(ResponseBody):
     """A sentence and its tree."""
 
-    sentence: str = _field("The sentence.", "The cat sleeps .")
-    brackets: str = _field("The tree in brackets; empty for a blank sentence.", "(TOP (S (NP (DT The) (NN cat)) ...))")
-    tree: list[Any] | None = _field("The tree as nested lists: a label, then children; words are strings.")
-    score: float = _field("Log-probability of the decoded sequence divided by the length penalty.", -0.31)
-    repairs: dict[str, int] = _field("What had to be repaired to make a tree, by kind.")
-    svg: str = _field("A drawing of the tree, an <svg> element; empty for a blank sentence.")
+    sentence: str = Field(description="The sentence.", examples=["The cat sleeps ."])
+    brackets: str = Field(
+        description="The tree in brackets; empty for a blank sentence.",
+        examples=["(TOP (S (NP (DT The) (NN cat)) ...))"],
+    )
+    tree: list[object] | None = Field(
+        description="The tree as nested lists: a label, then children; words are strings."
+    )
+    score: float = Field(
+        description="Log-probability of the decoded sequence divided by the length penalty.", examples=[-0.31]
+    )
+    repairs: dict[str, int] = Field(description="What had to be repaired to make a tree, by kind.")
+    svg: str = Field(description="A drawing of the tree, an <svg> element; empty for a blank sentence.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ParseResponse:
+class ParseResponse(ResponseBody):
     """A parse for each sentence."""
 
-    parses: list[Parse]
+    parses: list[ParsedSentence]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionRequest:
+class AttentionRequest(RequestBody):
     """A sentence whose cross-attention is wanted."""
 
-    __pydantic_config__ = REFUSE_OTHERS
-    q: str = _field("The sentence.", "The cat sleeps.")
-    translation: str | None = _field("Its translation; by default the model's own.", default=None)
-    source: str | None = _source()
-    target: str | None = _target()
+    q: str = Field(description="The sentence.", examples=["The cat sleeps."])
+    translation: str | None = Field(default=None, description="Its translation; by default the model's own.")
+    source: Source = None
+    target: Target = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Word:
-    """A word and where it is."""
+class Word(ResponseBody):
+    """A word, as white space separates them, and where it is."""
 
     text: str
-    start: int = _field("Offset of its first character.", 0)
-    end: int = _field("Offset behind its last character.", 3)
+    start: int = Field(description="Offset of its first character.", examples=[0])
+    end: int = Field(description="Offset behind its last character.", examples=[3])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AttentionResponse:
+class AttentionResponse(ResponseBody):
     """Which source words each target word attends to: the mean over all heads and layers."""
 
-    translation: str = _field("The translation, as given or the model's own.", "Die Katze schläft.")
+    translation: str = Field(
+        description="The translation, as given or the model's own.", examples=["Die Katze schläft."]
+    )
     source_words: list[Word]
     target_words: list[Word]
-    weights: list[list[float]] = _field("A row for each target word, a column for each source word; rows sum to 1.")
+    weights: list[list[float]] = Field(
+        description="A row for each target word, a column for each source word; rows sum to 1."
+    )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(ResponseBody):
     """A served model."""
 
-    source: str = _field("Language code.", "en")
-    target: str = _field("Language code; `tree` for a parser.", "de")
-    source_name: str = _field("The language's English name.", "English")
-    target_name: str = _field("The language's English name.", "German")
-    task: str = _field("translation or parsing.", "translation")
-    problem: str = _field("The problem that it was trained on.", "grammar_ende")
-    step: int = _field("The step of its checkpoint.", 1000)
-    beam_size: int = _field("By default.", 4)
-    alpha: float = _field("By default.", 0.6)
-    max_characters: int = _field("Most characters of a request.", 20000)
-    max_beam_size: int = _field("Largest beam_size that a request may ask for.", 16)
+    source: str = Field(description="Language code.", examples=["en"])
+    target: str = Field(description="Language code; `tree` for a parser.", examples=["de"])
+    source_name: str = Field(description="The language's English name.", examples=["English"])
+    target_name: str = Field(description="The language's English name.", examples=["German"])
+    task: str = Field(description="translation or parsing.", examples=["translation"])
+    problem: str = Field(description="The problem that it was trained on.", examples=["grammar_ende"])
+    step: int = Field(description="The step of its checkpoint.", examples=[1000])
+    beam_size: int = Field(description="By default.", examples=[4])
+    alpha: float = Field(description="By default.", examples=[0.6])
+    max_characters: int = Field(description="Most characters of a request.", examples=[20000])
+    max_beam_size: int = Field(description="Largest beam_size that a request may ask for.", examples=[16])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ModelsResponse:
+class ModelsResponse(ResponseBody):
     """All served models."""
 
     models: list[Model]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LibreTranslateRequest:
+class LibreTranslateRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str | list[str] = _field("A text, or a list of texts.", "The cat sleeps.")
-    source: str = _field("Language code, or `auto`.", "en")
-    target: str = _field("Language code.", "de")
-    format: str = _field(
-        "`text`, or `html`: tags, scripts and style sheets stay as they are, and the text between two tags is "
-        "translated by itself.",
+    q: str | list[str] = Field(description="A text, or a list of texts.", examples=["The cat sleeps."])
+    source: str = Field(description="Language code, or `auto`.", examples=["en"])
+    target: str = Field(description="Language code.", examples=["de"])
+    format: str = Field(
         default="text",
+        description="`text`, or `html`: tags, scripts and style sheets stay as they are, and the text between two tags "
+        "is translated by itself.",
     )
-    alternatives: int = _field("Further translations that are wanted.", default=0, ge=0)
-    api_key: str = _field("Where one is needed.", default="")
+    alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0)
+    api_key: str = Field(default="", description="Where one is needed.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LibreDetection:
+class LibreDetection(ResponseBody):
     """A language that a text may be in."""
 
-    confidence: float = _field("Percent.", 90.0)
-    language: str = _field("Language code.", "en")
+    confidence: float = Field(description="Percent.", examples=[90.0])
+    language: str = Field(description="Language code.", examples=["en"])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LibreTranslateResponse:
+class LibreTranslateResponse(ResponseBody):
     """Lists where q was a list."""
 
-    translatedText: str | list[str] = _field("The translation of each text.", "Die Katze schläft.")  # noqa: N815
-    alternatives: list[str] | list[list[str]] | None = _field("Where alternatives were wanted.", default=None)
-    detectedLanguage: LibreDetection | list[LibreDetection] | None = _field(  # noqa: N815
-        "Where source was `auto`.", default=None
+    translatedText: str | list[str] = Field(  # noqa: N815
+        description="The translation of each text.", examples=["Die Katze schläft."]
+    )
+    alternatives: list[str] | list[list[str]] | None = Field(
+        default=None, description="Where alternatives were wanted."
+    )
+    detectedLanguage: LibreDetection | list[LibreDetection] | None = Field(  # noqa: N815
+        None, description="Where source was `auto`."
     )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LibreDetectRequest:
+class LibreDetectRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str = _field("A text.", "The cat sleeps.")
-    api_key: str = _field("Where one is needed.", default="")
+    q: str | list[str] = Field(description="A text; of a list, all texts together.", examples=["The cat sleeps."])
+    api_key: str = Field(default="", description="Where one is needed.")
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class LibreLanguage:
+class LibreLanguageName(ResponseBody):
+    """A language."""
+
+    code: str = Field(description="Language code.", examples=["en"])
+    name: str = Field(description="Its English name.", examples=["English"])
+
+
+class LibreLanguage(LibreLanguageName):
     """A language and what it can be translated to."""
 
-    code: str = _field("Language code.", "en")
-    name: str = _field("Its English name.", "English")
-    targets: list[str] = _field("Language codes.", ["de"])
+    targets: list[str] = Field(description="Language codes.", examples=[["de"]])
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ErrorResponse:
+class LibreDefaults(ResponseBody):
+    """The languages that a client chooses first."""
+
+    source: LibreLanguageName
+    target: LibreLanguageName
+
+
+class LibreSettings(ResponseBody):
+    """Limits and defaults, by the names that LibreTranslate gives them."""
+
+    apiKeys: bool = Field(description="Whether the server has API keys.")  # noqa: N815
+    keyRequired: bool = Field(description="Whether requests need one.")  # noqa: N815
+    charLimit: int = Field(description="Most characters of a request.", examples=[20000])  # noqa: N815
+    filesTranslation: bool = Field(default=False, description="Files are not translated.")  # noqa: N815
+    frontendTimeout: int = Field(default=500, description="Milliseconds that a page waits for typing to end.")  # noqa: N815
+    language: LibreDefaults
+    suggestions: bool = Field(default=False, description="Suggestions are not accepted.")
+    supportedFilesFormat: Sequence[str] = Field(default=(), description="None.")  # noqa: N815
+
+
+class ErrorResponse(ResponseBody):
     """What every error looks like."""
 
-    error: str = _field("What is required, what was received, what to do.", "No model translates en to xx.")
+    error: str = Field(
+        description="What is required, what was received, what to do.", examples=["No model translates en to xx."]
+    )
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class StatusResponse:
+class StatusResponse(ResponseBody):
     """The state of the server."""
 
-    status: str = _field("ok, loading, ready or draining.", "ok")
+    status: str = Field(description="ok, loading, ready or draining.", examples=["ok"])

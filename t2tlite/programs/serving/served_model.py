@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.token_decoder import TENSORFLOW
+from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import TREE
+from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.programs.runs.translator import Translator
+    from t2tlite.programs.visualise.attention import Attention
+    from t2tlite.tasks.parsing import Parse
+    from t2tlite.tasks.task import Output
 
+MAX_SHOWN = 40  # characters of a language code in a message
 WARM_UP = "Warm up."  # decoded once before the first request
 
 
@@ -25,12 +30,12 @@ class ServedModel:
     source: str
     target: str
     options: DecodeHParams  # unless a request says otherwise
-    max_beam_size: int
+    max_beam_size: int = MAX_BEAM_SIZE
 
     @property
-    def parses(self) -> bool:
+    def makes_trees(self) -> bool:
         """Whether this is a parser."""
-        return self.target == TREE
+        return self.translator.task.makes_trees
 
     def decode_options(
         self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
@@ -47,11 +52,10 @@ class ServedModel:
                 f"n_best must be from 1 to beam_size, and beam_size at most {self.max_beam_size}. Received: "
                 f"n_best={n_best}, beam_size={beam}.",
             )
-        changes: dict[str, Any] = {"beam_size": beam, "return_beams": beam if n_best > 1 else 1}
-        if alpha is not None:
-            changes["alpha"] = alpha
+        alpha = self.options.alpha if alpha is None else float(alpha)
+        return_beams = beam if n_best > 1 else 1
         try:
-            return dataclasses.replace(self.options, **changes)
+            return dataclasses.replace(self.options, beam_size=beam, return_beams=return_beams, alpha=alpha)
         except ValueError as error:
             raise RequestError(400, str(error)) from error
 
@@ -60,25 +64,35 @@ class ServedModel:
 
         The sentences are sources, or targets to score.
         """
+        return self._token_counts(sentences, self.translator.max_source_tokens, "Split it.", targets)
+
+    def search_token_counts(self, sentences: Sequence[str], beam_size: int) -> list[int]:
+        """`token_counts` of sentences to search; RequestError 413 also if one is too long for the beam.
+
+        A search cannot be interrupted, so its tokens and their product with the beam size are bounded.
+        """
+        limit = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS, MAX_SEARCH_TOKENS // beam_size)
+        fits_smaller_beam = limit < min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
+        advice = f"Split it, or ask for a beam_size below {beam_size}." if fits_smaller_beam else "Split it."
+        return self._token_counts(sentences, limit, advice)
+
+    def _token_counts(self, sentences: Sequence[str], limit: int, advice: str, targets: bool = False) -> list[int]:
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
         counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences)]
-        limit = self.translator.max_source_tokens
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
                 raise RequestError(
                     413,
                     f"A sentence must have at most {limit:,} tokens. Received: one of {count - 1:,} tokens, beginning "
-                    f"{sentence[:40]!r}. Split it.",
+                    f"{sentence[:40]!r}. {advice}",
                 )
         return counts
 
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""
-        if (
-            self.translator.engine.name == TENSORFLOW
-        ):  # attention needs TensorFlow, which others load when it is asked for
+        if self.translator.engine.name == TENSORFLOW:  # of others, attention loads TensorFlow when it is asked for
             Attending(self).run([(WARM_UP, WARM_UP)])
-        if self.parses:
+        if self.makes_trees:
             Parsing(self, self.options).run([WARM_UP])
             return
         Scoring(self).run([(WARM_UP, WARM_UP)])
@@ -87,44 +101,54 @@ class ServedModel:
 
 @dataclasses.dataclass(frozen=True)
 class Decoding:
-    """Work: sentences to their n-best translations, each a list of outputs."""
+    """Sentences to their n-best translations, each a list of outputs."""
 
     model: ServedModel
     options: DecodeHParams
 
-    def run(self, items: Sequence[str]) -> list[Any]:
+    @property
+    def width(self) -> int:
+        return self.options.beam_size
+
+    def run(self, items: Sequence[str]) -> list[list[Output]]:
         return self.model.translator.decode(items, self.options)
 
 
 @dataclasses.dataclass(frozen=True)
 class Parsing:
-    """Work: sentences to their best parses."""
+    """Sentences to their best parses."""
 
     model: ServedModel
     options: DecodeHParams
 
-    def run(self, items: Sequence[str]) -> list[Any]:
+    @property
+    def width(self) -> int:
+        return self.options.beam_size
+
+    def run(self, items: Sequence[str]) -> list[Parse]:
         return self.model.translator.parse(items, **dataclasses.asdict(self.options))
 
 
 @dataclasses.dataclass(frozen=True)
 class Scoring:
-    """Work: pairs of source and target to log-probabilities."""
+    """Pairs of source and target to log-probabilities."""
 
     model: ServedModel
+    width: ClassVar[int] = 1
 
-    def run(self, items: Sequence[tuple[str, str]]) -> list[Any]:
+    def run(self, items: Sequence[tuple[str, str]]) -> list[float]:
         sources, targets = zip(*items, strict=True)
         return list(self.model.translator.score(sources, targets))
 
 
 @dataclasses.dataclass(frozen=True)
 class Attending:
-    """Work: pairs of a sentence and its translation, or None for the model's own, to attention weights."""
+    """Pairs of a sentence and its translation, or None for the model's own, to attention weights."""
 
     model: ServedModel
+    width: ClassVar[int] = 1
 
-    def run(self, items: Sequence[tuple[str, str | None]]) -> list[Any]:
+    def run(self, items: Sequence[tuple[str, str | None]]) -> list[Attention]:
         return [self.model.translator.attention(source, target) for source, target in items]
 
 
@@ -136,11 +160,11 @@ class Catalogue:
 
     def translator(self, source: str | None = None, target: str | None = None) -> ServedModel:
         """The model that translates so; RequestError 400 if there is none, or several and no pair is given."""
-        return self._find([model for model in self.models if not model.parses], source, target, "translates")
+        return self._find([model for model in self.models if not model.makes_trees], source, target, "translates")
 
     def parser(self, source: str | None = None) -> ServedModel:
         """The parser of a language; RequestError 400 if there is none."""
-        return self._find([model for model in self.models if model.parses], source, None, "parses")
+        return self._find([model for model in self.models if model.makes_trees], source, None, "parses")
 
     def any_model(self, source: str | None = None, target: str | None = None) -> ServedModel:
         """The model of a pair, whose target may be TREE; RequestError 400 as the others."""
@@ -148,18 +172,22 @@ class Catalogue:
 
     def languages(self) -> dict[str, list[str]]:
         """The languages that can be translated to from each language; every language served is a key."""
-        found: dict[str, list[str]] = {}
+        targets_of: dict[str, list[str]] = {}
         for model in self.models:
-            if not model.parses:
-                found.setdefault(model.source, []).append(model.target)
-                found.setdefault(model.target, [])
-        return {code: sorted(targets) for code, targets in sorted(found.items())}
+            if not model.makes_trees:
+                targets_of.setdefault(model.source, []).append(model.target)
+                targets_of.setdefault(model.target, [])
+        return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
     def _find(self, models: list[ServedModel], source: str | None, target: str | None, does: str) -> ServedModel:
-        found = [m for m in models if source in (None, m.source) and target in (None, m.target)]
-        if len(found) == 1:
-            return found[0]
+        matches = [m for m in models if source in (None, m.source) and target in (None, m.target)]
+        if len(matches) == 1:
+            return matches[0]
         served = ", ".join(f"{m.source}-{m.target}" for m in models) or "none"
-        wanted = f"{source or 'any language'} to {target or 'any language'}"
-        problem = f"No model {does} {wanted}" if not found else f"Several models {does[:-1]} {wanted}: name one"
+        wanted = f"{_shown(source)} to {_shown(target)}"
+        problem = f"Several models {does[:-1]} {wanted}: name one" if matches else f"No model {does} {wanted}"
         raise RequestError(400, f"{problem}. Language pairs served: {served}.")
+
+
+def _shown(code: str | None) -> str:
+    return code[:MAX_SHOWN] if code else "any language"

@@ -3,102 +3,70 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import errno
+import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import TYPE_CHECKING
 
+import uvicorn
+
+from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.serving.app import make_app
 from t2tlite.programs.serving.languages import language_pairs
-from t2tlite.programs.serving.service import DRAINING, LOADING, Service, ServiceOptions
+from t2tlite.programs.serving.options import RunOptions, ServerOptions
+from t2tlite.programs.serving.service import DRAINING, LOADING, Service
 from t2tlite.run_folder import RunFolder
-
-if TYPE_CHECKING:
-    import uvicorn
-
-    from t2tlite.programs.serving.served_model import Catalogue
 
 POLL_S = 0.02  # while the server starts
 QUIET_S = 1.0  # without a request before the server ends: those on their way are still answered, with 503
 BACKLOG = 2048  # connections that may wait to be accepted
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ServerOptions:
-    """What is served where."""
-
-    runs: tuple[str, ...]
-    languages: tuple[str, ...] = ()  # en-de, a pair for each run; by default what the runs record
-    checkpoint_path: str | None = None
-    decode_hparams: str = ""  # changes to the problems' decoding defaults
-    engine: str = "tensorflow"  # what computes: tensorflow or ctranslate2
-    quantization: str | None = None  # how ctranslate2 stores the weights; by default float32
-    host: str = "127.0.0.1"
-    port: int = 5000
-    service: ServiceOptions = dataclasses.field(default_factory=ServiceOptions)
-
-
-def serve(options: ServerOptions) -> None:
+def serve(runs: RunOptions, options: ServerOptions) -> None:
     """Serves until a signal comes.
 
-    Raises ImportError without the extra `serve`, and ValueError or OSError if a run, the languages, the host or the
-    port cannot be used; before TensorFlow is loaded, where that can be known.
+    Raises ValueError or OSError if a run, the languages, the host or the port cannot be used; before the models are
+    loaded, where that can be known.
     """
-    require_extra()
-    folders = [RunFolder(run) for run in options.runs]
+    folders = [RunFolder(run) for run in runs.runs]
     for folder in folders:
         folder.hparams()
-        find_checkpoint(folder.path, options.checkpoint_path)
-        decode_options(folder.manifest(), options.decode_hparams)
-    pairs = language_pairs(options.runs, [folder.manifest() for folder in folders], options.languages)
+        find_checkpoint(folder.path, runs.checkpoint_path)
+        decode_options(folder.manifest(), runs.decode_hparams)
+    pairs = language_pairs(runs.runs, [folder.manifest() for folder in folders], runs.languages)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"http://{host}:{listening.getsockname()[1]}"
         failures: list[Exception] = []
-        service = Service(options.service)
-        server = make_server(service)
+        service = Service(options)
+        server = DrainingServer(service)
 
         def load() -> None:
-            from t2tlite.programs.serving.loading import load_catalogue
+            from t2tlite.programs.serving.loading import load_catalogue  # loads TensorFlow, while the port is open
 
             try:
-                catalogue: Catalogue = load_catalogue(options, pairs, report)
+                catalogue = load_catalogue(runs, pairs, say_with_time)
             except Exception as error:
                 failures.append(error)
                 server.should_exit = True
                 return
             service.ready(catalogue)
             if service.status != DRAINING:
-                report(f"Ready: {address}")
+                say_with_time(f"Ready: {address}")
 
         run_server(server, listening, threading.Thread(target=load, daemon=True).start)
     if failures:
         raise failures[0]
 
 
-def require_extra() -> None:
-    """Raises ImportError, which says what to install, if a package of the extra is missing."""
-    try:
-        import fastapi  # noqa: F401
-        import prometheus_client  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise ImportError(
-            f"t2t-serve needs FastAPI, uvicorn and prometheus-client ({error}): pip install 't2tlite[serve]'."
-        ) from error
-
-
 def bind(host: str, port: int) -> socket.socket:
     """A socket that listens there; ValueError if the port is in use or the host is not one of this machine's."""
-    if not 0 <= port <= 65535:
-        raise ValueError(f"--port must be from 0 to 65535; 0 is any free one. Received: {port}.")
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as error:
@@ -120,45 +88,51 @@ def bind(host: str, port: int) -> socket.socket:
     return listening
 
 
-def make_server(service: Service) -> uvicorn.Server:
-    """A server of the service's application, which drains when it is asked to end; a second time it ends at once."""
-    import uvicorn
+class DrainingServer(uvicorn.Server):
+    """A server of a service's application, which drains when it is asked to end; a second time it ends at once."""
 
-    from t2tlite.programs.serving.app import make_app
+    def __init__(self, service: Service) -> None:
+        grace_s = int(service.options.timeout_s) + 1
+        super().__init__(
+            uvicorn.Config(
+                make_app(service),
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                timeout_graceful_shutdown=grace_s,
+            )
+        )
+        self._service = service
+        self._quiet_since = time.monotonic()
+        self._draining_since = 0.0
 
-    class Server(uvicorn.Server):
-        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-            if service.status == DRAINING:
-                self.should_exit = self.force_exit = True
-                return
-            name = signal.Signals(sig).name
-            if service.status == LOADING:  # nothing is accepted yet, and the thread that loads cannot be stopped
-                print(f"{name}: ending while the runs are loaded.", file=sys.stderr, flush=True)
-                signal.signal(sig, signal.SIG_DFL)
-                signal.raise_signal(sig)
-            print(f"{name}: answering what was accepted; once more ends at once.", file=sys.stderr, flush=True)
-            service.drain()
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Drains; ends at once while the runs are loaded, or if it drains already."""
+        if self._service.status == DRAINING:
+            self.should_exit = self.force_exit = True
+            return
+        name = signal.Signals(sig).name
+        if self._service.status == LOADING:  # nothing is accepted yet, and the thread that loads cannot be stopped
+            say(f"{name}: ending while the runs are loaded.")
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+            os._exit(128 + sig)  # as process 1 of a container, for which the default is to ignore the signal
+        say(f"{name}: answering what was accepted; once more ends at once.")
+        self._service.drain()
 
-        async def on_tick(self, counter: int) -> bool:
-            return await super().on_tick(counter) or (service.status == DRAINING and drained())
+    async def on_tick(self, counter: int) -> bool:
+        """Whether to end."""
+        return await super().on_tick(counter) or (self._service.status == DRAINING and self._is_drained())
 
-    quiet_since, draining_since = time.monotonic(), 0.0
-
-    def drained() -> bool:
+    def _is_drained(self) -> bool:
         """Whether everything is answered; or a client has not read its answer for long."""
-        nonlocal quiet_since, draining_since
         now = time.monotonic()
-        draining_since = draining_since or now
-        if service.active:
-            quiet_since = now
-        quiet_since = max(quiet_since, draining_since)
-        return now > quiet_since + QUIET_S or now > draining_since + 2 * service.options.timeout_s
-
-    config = uvicorn.Config(
-        make_app(service), log_config=None, access_log=False, server_header=False, lifespan="off",
-        timeout_graceful_shutdown=int(service.options.timeout_s) + 1,
-    )  # fmt: skip
-    return Server(config)
+        self._draining_since = self._draining_since or now
+        if self._service.active:
+            self._quiet_since = now
+        self._quiet_since = max(self._quiet_since, self._draining_since)
+        return now > self._quiet_since + QUIET_S or now > self._draining_since + 2 * self._service.options.timeout_s
 
 
 def run_server(server: uvicorn.Server, listening: socket.socket, started: Callable[[], object]) -> None:
@@ -174,6 +148,6 @@ def run_server(server: uvicorn.Server, listening: socket.socket, started: Callab
     asyncio.run(run())
 
 
-def report(message: str) -> None:
-    """Prints a line of progress."""
-    print(f"{time.strftime('%H:%M:%S')} {message}", file=sys.stderr, flush=True)
+def say_with_time(line: str) -> None:
+    """Prints a line of progress with the time."""
+    say(f"{time.strftime('%H:%M:%S')} {line}")

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import t2tlite
 from t2tlite.config import MODEL_FIELDS, HParams
-from t2tlite.data.manifest import FORMAT, ImportedFrom, RunManifest
+from t2tlite.data.manifest import ImportedFrom, RunManifest
 from t2tlite.files.checkpoint_paths import (
     CHECKPOINT_PREFIX,
     list_checkpoints,
@@ -227,7 +227,6 @@ def _manifest(
 ) -> RunManifest:
     task, options = TASKS.get(problem, (TranslationTask.name, {}))
     return RunManifest(
-        format=FORMAT,
         problem=problem,
         task=task,
         t2tlite=t2tlite.__version__,

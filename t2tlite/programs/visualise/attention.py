@@ -58,6 +58,8 @@ class Attention:
     target: str = ""  # its translation as text
     run: str = ""  # the run directory of the model
     step: int | None = None  # its checkpoint's
+    source_words: Sequence[int] = ()  # the word of each source piece but EOS, counted from 0; see alignment.py
+    target_words: Sequence[int] = ()  # likewise of the target
 
     def __post_init__(self) -> None:
         for kind in KINDS:
@@ -80,6 +82,11 @@ class Attention:
     def keys(self, kind: str) -> list[str]:
         """The pieces of the columns; in the decoder what each position read, <start> first."""
         return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
+
+    def word_positions(self, kind: str, word: str) -> list[int]:
+        """The rows of a word's first occurrence among the queries; see the function of this name."""
+        text, words = (self.source, self.source_words) if kind == "encoder" else (self.target, self.target_words)
+        return word_positions(self.queries(kind), word, text, words)
 
     def save(
         self, path: str | Path, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
@@ -176,13 +183,20 @@ def default_layer(attention: Attention, kind: str) -> int:
     return max(1, len(attention.layers(kind)) - 1)
 
 
-def word_positions(pieces: Sequence[str], word: str) -> list[int]:
+def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequence[int] = ()) -> list[int]:
     """The positions of the pieces of a word's first occurrence, counted from 0.
 
-    Pieces have `▁` for spaces and `<0x0A>` for bytes. Whole words (`word` may hold several) are found before parts of
-    words, so that `cat` in `concatenate cat` is the second word. A single piece, such as `</s>`, is also found. Raises
-    ValueError if the sentence does not contain the word.
+    Given the text and the word of each piece, whole words that white space separates are found first. Otherwise the
+    text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes. There whole words (`word` may hold
+    several) are found before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece,
+    such as `</s>`, is also found. Raises ValueError if the sentence does not contain the word.
     """
+    wanted, present = word.split(), text.split()
+    for start in range(len(present) - len(wanted) + 1 if wanted else 0):
+        if present[start : start + len(wanted)] == wanted:
+            positions = [at for at, number in enumerate(words) if start <= number < start + len(wanted)]
+            if positions:
+                return positions
     texts = [piece_bytes(piece) for piece in pieces]
     owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
     sentence = b"".join(texts).decode("utf-8", "surrogateescape")
@@ -205,7 +219,7 @@ def kinds_with(attention: Attention, word: str) -> list[str]:
     found = []
     for kind in KINDS:
         with contextlib.suppress(ValueError):
-            word_positions(attention.queries(kind), word)
+            attention.word_positions(kind, word)
             found.append(kind)
     if not found:
         raise ValueError(

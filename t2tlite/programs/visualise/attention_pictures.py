@@ -24,7 +24,6 @@ from t2tlite.programs.visualise.attention import (
     kinds_with,
     printable,
     select,
-    word_positions,
 )
 
 if TYPE_CHECKING:
@@ -92,7 +91,7 @@ def word_lines(
     `heat_maps`, and ValueError if the sentence does not contain the word.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
-    positions = [word_positions(column.queries, word) for column in columns]
+    positions = [attention.word_positions(column.kind, word) for column in columns]
     between = 2.2 + 0.06 * len(heads) + 0.12  # lines and bars
     lefts = [_width(column.queries, 9.5) for column in columns]
     rights = [_width(column.keys, 9.5) for column in columns]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import time
+
 import pytest
 
 from t2tlite.bin import t2t_decoder
 from t2tlite.data.pipeline import Pipeline
-from t2tlite.programs.bulk import decode, decode_pipeline
+from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
-from t2tlite.programs.bulk.decode_pipeline import Workers
+from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
+from t2tlite.programs.bulk.file_job import DecodeJob
 from t2tlite.programs.bulk.line_format import PLAIN, LineFormat
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
@@ -16,86 +20,153 @@ from t2tlite.run_folder import RunFolder
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
 LINES = ["red cat sees dog", "", "bird hears white mouse now", "fish likes horse", "black dog bites cat today"] * 4
-TWO_THREADS = "--direct_num_workers=2 --direct_running_mode=multi_threading"
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
+
+
+class InThisProcess(Pipeline):
+    """A pipeline with one worker, this process; `seconds` is what each of its tasks takes in addition."""
+
+    seconds = 0.0
+
+    def run(self, start, tasks):
+        worker = start()
+        for task in tasks:
+            time.sleep(self.seconds)
+            worker(task)
+
+
+HERE = InThisProcess("here")
 
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
-    monkeypatch.setattr(decode, "WINDOW", 6)  # so that there are four
+    for module in ("decode_file", "decode_pipeline"):
+        monkeypatch.setattr(f"t2tlite.programs.bulk.{module}.FILE_WINDOW", 6)  # so that there are four
     path = tmp_path / "in.txt"
     path.write_text("".join(f"{line}\n" for line in LINES))
     return path
 
 
 @pytest.fixture
-def decoded(tiny_run, load, tmp_path, source, monkeypatch):
-    """decoded(name, options, workers): the output of decoding the file; the model is loaded once."""
-    monkeypatch.setattr(decode_pipeline, "load_with_engine", lambda run, *others: load(tiny_run.run, None))
+def open_job(tiny_run, load, monkeypatch):
+    """open_job(changes, line_format): a job of the run, whose model is loaded once."""
+    monkeypatch.setattr(decode_pipeline, "load", lambda run, *others: load(tiny_run.run, None))
 
-    def run(name, changes="beam_size=2", pipeline=None, form=PLAIN):
+    def run(changes="beam_size=2", line_format=PLAIN):
         options = decode_options(RunFolder(tiny_run.run).manifest(), changes)
-        workers = None if pipeline is None else Workers(pipeline, tiny_run.run)
-        decode_file(load(tiny_run.run, None), source, tmp_path / name, options, workers, form)
+        return DecodeJob(load(tiny_run.run, None), options, line_format)
+
+    return run
+
+
+@pytest.fixture
+def decoded(tiny_run, open_job, tmp_path, source):
+    """decoded(name, pipeline, ...): the output of decoding the file."""
+
+    def run(name, pipeline=None, *job):
+        if pipeline is None:
+            decode_file(open_job(*job), source, tmp_path / name)
+        else:
+            decode_by_workers(open_job(*job), Workers(pipeline, tiny_run.run), source, tmp_path / name)
         assert not (tmp_path / f"{name}.windows").exists()
         return (tmp_path / name).read_bytes()
 
     return run
 
 
-@pytest.mark.parametrize(
-    ("name", "changes"),
-    [("out.txt", "beam_size=2"), ("out.gz", "beam_size=3,return_beams=2")],
-)
-def test_the_output_is_that_of_one_process(decoded, name, changes):
-    assert decoded(name, changes, Pipeline("DirectRunner")) == decoded(f"local.{name}", changes)
+def test_output_is_that_of_one_process(decoded):
+    changes = "beam_size=3,return_beams=2"
+    assert decoded("out.gz", Pipeline("DirectRunner"), changes) == decoded("local.gz", None, changes)
 
 
-def test_formats_and_prefixes(decoded, source):
+def test_formats_and_prefixes_are_those_of_one_process(decoded, source):
     source.write_text("".join(f"{line}\tkatze\n" if line else "\n" for line in LINES))
-    form = LineFormat("jsonl", alignments=True, prefixes=True)
-    found = decoded("out.jsonl", "return_beams=2", Pipeline("DirectRunner"), form)
-    assert found == decoded("local.jsonl", "return_beams=2", form=form)
-    assert found.count(b'"text": "katze') == 2 * 16
+    job = "return_beams=2", LineFormat("jsonl", alignments=True, prefixes=True)
+    output = decoded("out.jsonl", HERE, *job)
+    assert output == decoded("local.jsonl", None, *job)
+    assert output.count(b'"text": "katze') == 2 * 16
 
 
-def test_windows_that_are_done_are_not_decoded_again(decoded, tmp_path, monkeypatch):
-    expected, calls = decoded("local.txt"), []
-    lines = decode_pipeline.decode_lines
+def test_done_windows_are_not_decoded_again(decoded, tmp_path, monkeypatch):
+    expected, calls, decode = decoded("local.txt"), [], decode_pipeline._decode_window
 
-    def counted(model, sentences, *args, **more):
-        calls.append(len(sentences))
+    def counted(job, paths):
+        calls.append(paths)
         if len(calls) == 3:
             raise OSError("the machine is gone")
-        return lines(model, sentences, *args, **more)
+        decode(job, paths)
 
-    monkeypatch.setattr(decode_pipeline, "decode_lines", counted)
+    monkeypatch.setattr(decode_pipeline, "_decode_window", counted)
     with pytest.raises(ChildProcessError, match=r"DirectRunner failed: the machine is gone.* Run the same"):
-        decoded("out.txt", pipeline=Pipeline("DirectRunner"))
+        decoded("out.txt", Pipeline("DirectRunner"))
     assert not (tmp_path / "out.txt").exists()
     assert len(list((tmp_path / "out.txt.windows").glob("*.out.json"))) == 2
     assert not list((tmp_path / "out.txt.windows").glob("*.tmp"))
 
-    assert decoded("out.txt", pipeline=Pipeline("DirectRunner")) == expected
+    assert decoded("out.txt", HERE) == expected
     assert len(calls) == 3 + 2  # of four windows two were left
 
 
 def test_windows_of_other_options_are_not_used(decoded, tmp_path):
-    decoded("other.txt", "beam_size=1", Pipeline("DirectRunner"))
     folder = tmp_path / "out.txt.windows"
     folder.mkdir()
     (folder / f"{'0' * 32}.out.json").write_text('{"lines": ["wrong"], "counts": {}}')
-    assert decoded("out.txt", "beam_size=2", Pipeline("DirectRunner")) == decoded("local.txt", "beam_size=2")
+    assert decoded("out.txt", HERE) == decoded("local.txt")
 
 
-def test_workers_that_do_not_see_the_folder(decoded, monkeypatch):
+def test_foreign_folder_of_windows_is_refused(decoded, tmp_path):
+    folder = tmp_path / "out.txt.windows"
+    folder.mkdir()
+    (folder / "photo.jpg").touch()
+    with pytest.raises(
+        ValueError, match=r"out\.txt\.windows must have nothing but .* Received: photo\.jpg, perhaps yours"
+    ):
+        decoded("out.txt", HERE)
+    assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
+
+
+def test_only_windows_are_removed(decoded, tmp_path, monkeypatch):
+    folder, read = tmp_path / "out.txt.windows", decode_pipeline.read_record
+
+    def add_photo(*arguments):
+        (folder / "photo.jpg").touch()  # while it is decoded
+        return read(*arguments)
+
+    monkeypatch.setattr(decode_pipeline, "read_record", add_photo)
+    with pytest.raises(AssertionError):  # that the folder does not exist
+        decoded("out.txt", HERE)
+    assert [path.name for path in folder.iterdir()] == ["photo.jpg"]
+
+
+def test_summary_has_the_time_of_all_runs(tiny_run, open_job, tmp_path, source, monkeypatch):
+    seconds = []
+
+    class Slow(InThisProcess):
+        seconds = 0.2
+
+        def run(self, start, tasks):
+            super().run(start, tasks[:2])
+            if not seconds:
+                raise ChildProcessError("the machine is gone")
+            super().run(start, tasks[2:])
+
+    workers = Workers(Slow("here"), tiny_run.run)
+    with pytest.raises(ChildProcessError, match="gone"):
+        decode_by_workers(open_job(), workers, source, tmp_path / "out.txt")
+    seconds.append(True)
+    summary = decode_by_workers(open_job(), workers, source, tmp_path / "out.txt")
+    shown = re.match(r"20 sentences in (\S+) s, ", summary)
+    assert float(shown[1]) >= 4 * 0.2
+
+
+def test_workers_that_do_not_see_the_folder_are_named(decoded, monkeypatch):
     monkeypatch.setattr(decode_pipeline, "_start_decoding", lambda *args: lambda paths: None)
     with pytest.raises(ChildProcessError, match=r"must see .*out\.txt\.windows under the same path .* Received: no "):
-        decoded("out.txt", pipeline=Pipeline("DirectRunner"))
+        decoded("out.txt", HERE)
 
 
 @pytest.mark.slow
-def test_the_command_with_two_worker_processes(tiny_run, source, tmp_path):
+def test_command_with_two_worker_processes(tiny_run, source, tmp_path):
     flags = [f"--output_dir={tiny_run.run}", f"--decode_from_file={source}", "--decode_hparams=beam_size=2"]
     assert t2t_decoder.main([*flags, f"--decode_to_file={tmp_path}/local.txt"]) == 0
     beam = ["--beam_runner=DirectRunner", f"--beam_options={TWO_PROCESSES}"]
@@ -103,6 +174,6 @@ def test_the_command_with_two_worker_processes(tiny_run, source, tmp_path):
     assert (tmp_path / "beam.txt").read_bytes() == (tmp_path / "local.txt").read_bytes()
 
 
-def test_flags_that_do_not_go_together(tiny_run, source, capsys):
+def test_split_is_not_decoded_by_workers(tiny_run, source, capsys):
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--split=dev", "--beam_runner=DirectRunner"]) == 1
     assert "--beam_runner goes with --decode_from_file and --decode_to_file." in capsys.readouterr().err

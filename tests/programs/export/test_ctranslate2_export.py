@@ -73,7 +73,7 @@ def test_an_export_that_computes_something_else_is_refused(tiny_run, tmp_path, c
     ("flags", "message"),
     [
         (["--quantization=int4"], "quantization must be one of float32, "),
-        (["--decode_hparams=min_length=2"], "decodes only with min_length=0. Received: min_length=2."),
+        (["--decode_hparams=min_length=2"], "t2t_rules. Received: min_length=2."),
     ],
 )
 def test_refused(tiny_run, tmp_path, capsys, flags, message):

@@ -14,14 +14,13 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.layers.embedding import Positions
 from t2tlite.models.transformer import Transformer, build_transformer
-from t2tlite.programs.export.ctranslate2_model import convert
-from t2tlite.programs.export.ctranslate2_spec import bfloat16_bits, position_table
-from t2tlite.programs.runs.ctranslate2_decoder import (
+from t2tlite.programs.export.ctranslate2_decoder import (
     QUANTIZATIONS,
     CTranslate2Decoder,
     CTranslate2Engine,
     vocabulary_tokens,
 )
+from t2tlite.programs.export.ctranslate2_spec import bfloat16_bits, convert, position_table
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
@@ -74,7 +73,7 @@ def weights(model):
 
 def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
     convert(model.hparams, weights(model), encoders, folder, quantization)
-    return CTranslate2Engine(folder, encoders, model.max_positions, quantization)
+    return CTranslate2Engine(folder, encoders, quantization, model.max_positions, model.count_params(), lambda: model)
 
 
 SOURCES = [[5, 9, 300, 17], [28, 12], []]

@@ -26,7 +26,7 @@ def test_keras_opens_the_file(tiny_run, tmp_path, capsys):
     assert isinstance(loaded, Transformer)
     encoder = open_encoder(tmp_path / "out" / "vocab.model")
     inputs, targets = (np.array([[*encoder.encode(text), 1]], np.int32) for text in ("red cat sees dog", "katze rot"))
-    np.testing.assert_array_equal(loaded(inputs, targets), model.model(inputs, targets))
+    np.testing.assert_array_equal(loaded(inputs, targets), model.engine.model(inputs, targets))
     readme = (tmp_path / "out" / "README.md").read_text()
     assert "Beam search is not in it, and neither is the vocabulary" in readme
     program = readme.partition("```python\n")[2].partition("```")[0]

@@ -135,6 +135,27 @@ def test_an_export_that_was_killed_is_cleared_by_the_next(tiny_run, quick, tmp_p
     assert sorted(contents(tmp_path)) == ["out/README.md", "out/export.json", "out/model.bin"]
 
 
+def test_earlier_export_returns_if_the_new_one_cannot_be_moved(tiny_run, quick, tmp_path, capsys, monkeypatch):
+    assert export(tiny_run.run, tmp_path / "out") == 0
+    before, rename = contents(tmp_path), Path.rename
+
+    def fail_for_the_new_one(path, target):
+        if path.name == "new":
+            raise OSError("Input/output error")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail_for_the_new_one)
+    capsys.readouterr()
+    assert "Input/output error" in refused(capsys, export(tiny_run.run, tmp_path / "out", "--overwrite"))
+    assert contents(tmp_path) == before
+
+
+def test_path_that_tensorflow_takes_for_a_pattern_is_refused(tiny_run, tmp_path):
+    with pytest.raises(ValueError, match=r"must have no brackets or backslashes: .* Name another --export_dir\."):
+        t2tlite.load(tiny_run.run).export(tmp_path / "served[1]")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

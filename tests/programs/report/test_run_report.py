@@ -23,12 +23,13 @@ SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 def record_decodes(run, outputs, split="test", step=120, scores=None, **options):
     """Writes the files of t2t-decoder --split."""
     record = {
+        "format_version": 1,
         "split": split,
         "step": step,
         "checkpoint": f"/elsewhere/run/averaged/model.ckpt-{step}",
         "sentences": len(outputs),
         "scores": {"BLEU": 38.29} if scores is None else scores,
-        "signature": SIGNATURE,
+        "signatures": {"BLEU": SIGNATURE},
         "decode_hparams": {"beam_size": 4, "alpha": 0.6, **options},
         "seconds": 12.34,
     }
@@ -161,7 +162,15 @@ def test_page_opens_in_a_browser(tiny_run, tiny_run_copy, tmp_path):
 
 def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, tiny_run_copy):
     record_decodes(tiny_run_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
-    record_decodes(tiny_run_copy, ["0 ||| a ||| b ||| -0.5", "0 ||| c ||| -0.7", "1 ||| d ||| -0.1"], return_beams=2)
+    record_decodes(
+        tiny_run_copy,
+        [
+            "0 ||| a ||| b ||| log_prob= -0.7 ||| -0.5",
+            "0 ||| c ||| log_prob= -0.9 ||| -0.7",
+            "1 ||| d ||| log_prob= -0.2 ||| -0.1",
+        ],
+        return_beams=2,
+    )
     path = tiny_run_copy / "decodes" / "test.120.json"
     path.write_text(path.read_text().replace('"sentences": 3', '"sentences": 2'))
     records, complaints = RunFolder(tiny_run_copy).decode_records()
@@ -200,10 +209,8 @@ def test_no_run(tiny_run, tmp_path, capsys):
 
 def test_without_decodes_the_command_is_told(tiny_run, tiny_run_copy):
     _, text = report(tiny_run, tiny_run_copy)
-    assert (
-        f"No split has been decoded yet. This does it, and the next report shows it: `t2t-decoder --output_dir={tiny_run_copy}"
-        in text
-    )
+    hint = "No split has been decoded yet. This does it, and the next report shows it: "
+    assert f"{hint}`t2t-decoder --output_dir={tiny_run_copy}" in text
 
 
 def test_almost_everything_is_missing(tiny_run, tmp_path):

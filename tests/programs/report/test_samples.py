@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from t2tlite.programs.bulk.decode import spread
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.report.document import Drawings
 from t2tlite.programs.report.samples import sample_blocks
 from t2tlite.tasks.parsing import ParsingTask
@@ -61,5 +61,5 @@ def test_translations_with_and_without_data():
 @pytest.mark.parametrize(
     ("count", "wanted", "chosen"), [(0, 3, []), (2, 3, [0, 1]), (3, 3, [0, 1, 2]), (10, 3, [0, 3, 6])]
 )
-def test_spread(count, wanted, chosen):
-    assert list(spread(count, wanted)) == chosen
+def test_examples_are_evenly_spaced(count, wanted, chosen):
+    assert list(evenly_spaced(count, wanted)) == chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 import subprocess
@@ -13,8 +14,10 @@ import pytest
 import t2tlite
 from t2tlite.config import HParams
 from t2tlite.data.dataset import open_dataset
-from t2tlite.programs.runs.ctranslate2_run import load_converted
+from t2tlite.programs.runs import load as runs
 from t2tlite.run_folder import RunFolder
+
+load_converted = functools.partial(runs.load, engine="ctranslate2")
 
 
 @pytest.fixture(scope="module")
@@ -61,11 +64,20 @@ def test_an_n_best_list_is_sorted_by_score(converted, sources):
 
 
 def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(tiny_run, load, converted):
-    assert converted.model.count_params() == load(tiny_run.run, None).model.count_params()
+    assert converted.engine.parameters == load(tiny_run.run, None).engine.parameters
     ours, theirs = (
         each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(tiny_run.run, None), converted)
     )
     np.testing.assert_allclose(theirs.cross, ours.cross, atol=1e-5)
+
+
+def test_prefixes_and_alignments_are_refused(converted):
+    with pytest.raises(ValueError, match=r"^The engine ctranslate2 supports .* Received: prefixes\."):
+        converted.translate(["red cat"], prefix=["katze"])
+    with pytest.raises(ValueError, match=r"Received: alignments\."):
+        converted.align(["red cat"], converted.decode(["red cat"], converted.options()))
+    with pytest.raises(ValueError, match=r"Received: min_length=3\."):
+        converted.translate(["red cat"], min_length=3)
 
 
 def test_a_model_is_converted_once_for_each_checkpoint(tiny_run_copy, load, sources):

@@ -61,11 +61,11 @@ def test_in_short(tiny_run, model, tiny_run_copy):
         m["step"]: m["metrics"] for m in json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
     }
     shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
-    assert repr(model).startswith("<Translator: " + shown.format(model.model.count_params(), metrics[120]["loss"]))
+    assert repr(model).startswith("<Translator: " + shown.format(model.engine.parameters, metrics[120]["loss"]))
     assert repr(model).endswith(f"), run {tiny_run.run}>")
     (tiny_run_copy / "evaluations.json").write_text("{")
     (tiny_run_copy / "flags.txt").unlink()
-    parameters = model.model.count_params()
+    parameters = model.engine.parameters
     short = f"<Translator: problem twenty_words, {parameters:,} parameters, step 80, run {tiny_run_copy}>"
     assert repr(load(tiny_run_copy, f"{tiny_run_copy}/model.ckpt-80")) == short
 

@@ -13,9 +13,10 @@ import uvicorn
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
-from t2tlite.programs.serving.server import bind, make_server, run_server
-from t2tlite.programs.serving.service import Service, ServiceOptions
+from t2tlite.programs.serving.server import DrainingServer, bind, run_server
+from t2tlite.programs.serving.service import Service
 
 TIMEOUT_S = 60
 
@@ -45,15 +46,15 @@ class Running:
 
 def served(translator: Translator, source: str = "en", target: str = "de") -> ServedModel:
     """A model with the options of its problem."""
-    return ServedModel(translator, source, target, DecodeHParams.of(translator.manifest.decode_defaults), 16)
+    return ServedModel(translator, source, target, DecodeHParams.of(translator.manifest.decode_defaults))
 
 
 @contextlib.contextmanager
 def running(models: Sequence[ServedModel], **options: Any) -> Iterator[Running]:
     """A server of these models, ready until the end of the block."""
-    service = Service(ServiceOptions(**options))
+    service = Service(ServerOptions(**options))
     service.ready(Catalogue(models))
-    server, listening, started = make_server(service), bind("127.0.0.1", 0), threading.Event()
+    server, listening, started = DrainingServer(service), bind("127.0.0.1", 0), threading.Event()
     thread = threading.Thread(target=run_server, args=(server, listening, started.set))
     thread.start()
     assert started.wait(TIMEOUT_S)
@@ -63,4 +64,4 @@ def running(models: Sequence[ServedModel], **options: Any) -> Iterator[Running]:
         server.should_exit = True
         thread.join(TIMEOUT_S)
         listening.close()
-        service.batcher.stop()
+        service.stop()

@@ -20,6 +20,7 @@ class Doubling:
     """Work that records its batches, and waits until a test lets it go on."""
 
     name: str = "a"
+    width: int = 1
     batches: list = dataclasses.field(default_factory=list, compare=False)
     go: threading.Event = dataclasses.field(default_factory=threading.Event, compare=False)
 
@@ -35,15 +36,15 @@ class Client:
     """Waits for the results of a job."""
 
     def __init__(self, batcher, work, items, tokens=None):
-        self.found = queue.Queue()
-        self.job = Job(work, items, tokens or [1] * len(items), self.found.put, self.found.put)
+        self.arrived = queue.Queue()
+        self.job = Job(work, items, tokens or [1] * len(items), self.arrived.put)
         self.items = items
         batcher.submit(self.job)
 
     def results(self):
         found = {}
         while len(found) < len(self.items):
-            part = self.found.get(timeout=WAIT_S)
+            part = self.arrived.get(timeout=WAIT_S)
             if isinstance(part, Exception):
                 raise part
             found.update(zip(part.indices, part.values, strict=True))
@@ -52,9 +53,9 @@ class Client:
 
 @pytest.fixture
 def batcher():
-    found = Batcher(Limits(batch_tokens=4, max_wait_s=0.0, max_queue=10))
-    yield found
-    found.stop()
+    batcher = Batcher(2, Limits(batch_tokens=4, max_wait_s=0.0))
+    yield batcher
+    batcher.stop()
 
 
 def started(work, count=1):
@@ -101,8 +102,9 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     work = Doubling()
     clients = [Client(batcher, work, ["x"])]
     started(work)
-    clients.append(Client(batcher, work, ["y"] * 12))  # there was room: a request is taken whole
-    assert batcher.queue_length == 12
+    clients.append(Client(batcher, work, ["y"] * 12))
+    Client(batcher, work, ["u"])  # jobs are counted, not their items
+    assert batcher.queue_length == 13
     with pytest.raises(RequestError, match="as many requests as it can take") as refused:
         Client(batcher, work, ["z"])
     assert (refused.value.status, refused.value.retry_after_s) == (503, 1)
@@ -121,7 +123,7 @@ def test_a_cancelled_job_leaves_the_queue(batcher):
     assert first.results() == ["xx"]
     assert Client(batcher, work, ["w"]).results() == ["ww"]
     assert work.batches == [["x"], ["w"]]
-    assert gone.found.empty()
+    assert gone.arrived.empty()
 
 
 def test_an_item_that_fails_fails_its_own_job_alone(batcher):
@@ -139,7 +141,7 @@ def test_an_item_that_fails_fails_its_own_job_alone(batcher):
 
 def test_the_observer_sees_every_batch():
     seen = []
-    batcher = Batcher(Limits(max_wait_s=0.0), lambda items, tokens, seconds: seen.append((items, tokens)))
+    batcher = Batcher(2, Limits(max_wait_s=0.0), lambda items, tokens, seconds: seen.append((items, tokens)))
     work = Doubling()
     work.go.set()
     assert Client(batcher, work, ["x", "y"], [3, 4]).results() == ["xx", "yy"]

@@ -8,7 +8,7 @@ import pytest
 from running import running
 
 from t2tlite.programs.serving.loading import load_catalogue
-from t2tlite.programs.serving.server import ServerOptions
+from t2tlite.programs.serving.options import RunOptions
 
 SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "dog bites white cat often"]
 
@@ -17,7 +17,7 @@ SENTENCES = ["red cat sees dog", "bird likes fish now", "mouse hears horse", "do
 def server(tiny_run, tmp_path_factory):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("served") / "run")
-    options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2")
+    options = RunOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="beam_size=2")
     said: list[str] = []
     models = load_catalogue(options, [("en", "de")], said.append).models
     assert any("for CTranslate2 (float32)" in line for line in said)
@@ -52,9 +52,9 @@ def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     assert len(found["weights"]) == 4
 
 
-def test_what_the_engine_does_not_keep_is_refused_when_the_run_is_loaded(tiny_run, tmp_path):
+def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path / "run")
-    options = ServerOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")
-    with pytest.raises(ValueError, match="decodes only with min_length=0"):
+    options = RunOptions(runs=(str(run),), engine="ctranslate2", decode_hparams="min_length=3")
+    with pytest.raises(ValueError, match=r"Received: min_length=\d+\. Leave out"):
         load_catalogue(options, [("en", "de")], lambda line: None)

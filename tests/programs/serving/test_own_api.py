@@ -18,7 +18,7 @@ def translate(server, content):
     return response.json()["translations"]
 
 
-def test_white_space_is_preserved_and_segments_have_their_hypotheses(server, translator):
+def test_segments_keep_white_space_and_have_hypotheses(server, translator):
     text = "red cat sees dog.  Bird likes fish\n\n mouse hears horse "
     answer = translate(server, {"q": text, "n_best": 2})[0]
     assert [(s["before"], s["source"]) for s in answer["segments"]] == [
@@ -48,7 +48,7 @@ def test_blank_texts_stay_blank(server):
     assert translate(server, {"q": []}) == []
 
 
-def test_clients_at_the_same_time_get_the_answers_to_their_own_requests(server, translator):
+def test_concurrent_clients_get_their_own_answers(server, translator):
     expected, found = translator.translate(SENTENCES), {}
 
     def ask(number):
@@ -83,7 +83,7 @@ def test_scores_are_the_models(server, translator):
     assert [one["log_prob"] for one in found] == pytest.approx(translator.score(*zip(*pairs, strict=True)), rel=1e-4)
 
 
-def test_attention_of_the_models_own_translation_and_of_a_given_one(server, translator):
+def test_attention_takes_the_given_or_the_models_translation(server, translator):
     found = server.post("/v1/attention", {"q": SENTENCES[0], "translation": " "}).json()
     assert found["translation"] == translator.translate(SENTENCES[:1])[0]
     assert [word["text"] for word in found["source_words"]] == SENTENCES[0].split()
@@ -156,4 +156,6 @@ def test_auto_detects_the_source_among_the_pairs(both_ways):
     asked = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
     found = both_ways.post("/translate", asked).json()
     assert found["detectedLanguage"]["language"] == "de"
-    assert both_ways.post("/detect", {"q": "The cat is here"}).json()[0] == {"confidence": 100.0, "language": "en"}
+    first, *_ = both_ways.post("/detect", {"q": "The cat is here"}).json()
+    assert first["language"] == "en"
+    assert first["confidence"] > 95

@@ -3,32 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
+from imported_model import imported_parser
 
-from t2tlite.programs.serving.word_attention import word_attention, words_of
+from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
 
 
-def spans(text, pieces):
-    return [(text[word.start : word.end], word.pieces) for word in words_of(text, pieces)]
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces", "expected"),
-    [
-        ("walking cat.", ["▁walk", "ing", "▁cat", ".", "</s>"], [("walking", [0, 1]), ("cat", [2]), (".", [3])]),
-        ("a  b", ["▁a", "▁", "▁b", "</s>"], [("a", [0]), ("b", [2])]),
-        ("é!", ["▁", "<0xC3>", "<0xA9>", "!", "</s>"], [("é", [1, 2]), ("!", [3])]),
-        ("so...", ["▁so", "...", "</s>"], [("so", [0]), ("...", [1])]),
-        ("d'un", ["▁d'un", "</s>"], [("d'un", [0])]),
-        ("(a)", ["▁(a", ")", "</s>"], [("(a", [0]), (")", [1])]),
-    ],
-)  # fmt: skip
-def test_pieces_belong_to_words(text, pieces, expected):
-    assert spans(text, pieces) == expected
-
-
-def test_weights_are_summed_over_source_pieces_averaged_over_target_pieces_and_scaled():
+def test_weights_are_of_words_and_scaled():
+    """Summed over source pieces, averaged over target pieces, heads and layers; then rows sum to 1."""
     source, target = ["▁a", "b", "▁c", "</s>"], ["▁x", "y", "</s>"]
     heads = np.array(
         [
@@ -38,18 +20,43 @@ def test_weights_are_summed_over_source_pieces_averaged_over_target_pieces_and_s
         np.float32,
     )  # [H, T, S]
     nothing = [np.zeros((2, 4, 4), np.float32)], [np.zeros((2, 3, 3), np.float32)]
-    attention = Attention(source, target, *nothing, [heads, heads])
-    found = word_attention(attention, "ab c", "xy")
-    assert found["source_words"] == [{"text": "ab", "start": 0, "end": 2}, {"text": "c", "start": 3, "end": 4}]
-    assert found["target_words"] == [{"text": "xy", "start": 0, "end": 2}]
+    attention = Attention(source, target, *nothing, [heads, heads], source_words=[0, 0, 1], target_words=[0, 0])
+    response = word_attention(attention, " ab  c", "xy")
+    words = [(word.text, word.start, word.end) for word in response.source_words]
+    assert words == [("ab", 1, 3), ("c", 5, 6)]
+    assert [(word.text, word.start, word.end) for word in response.target_words] == [("xy", 0, 2)]
     # means over heads: rows .2 .2 .2 .4 and .2 .3 .2 .3; ab: .4 and .5, mean .45; c: .2
-    np.testing.assert_allclose(found["weights"], [[0.45 / 0.65, 0.2 / 0.65]], rtol=1e-6)
+    np.testing.assert_allclose(response.weights, [[0.45 / 0.65, 0.2 / 0.65]], rtol=1e-6)
 
 
-def test_a_real_model_has_a_row_for_each_word(translator):
+def test_real_model_has_a_row_for_each_word(translator):
     text = "red cat sees dog"
     attention = translator.attention(text)
-    found = word_attention(attention, text, attention.target)
-    assert [word["text"] for word in found["source_words"]] == text.split()
-    assert [word["text"] for word in found["target_words"]] == attention.target.split()
-    np.testing.assert_allclose(np.sum(found["weights"], axis=1), 1, rtol=1e-5)
+    response = word_attention(attention, text, attention.target)
+    assert [word.text for word in response.source_words] == text.split()
+    assert [word.text for word in response.target_words] == attention.target.split()
+    np.testing.assert_allclose(np.sum(response.weights, axis=1), 1, rtol=1e-5)
+
+
+def test_words_of_subwords_are_found():
+    """Pieces of tensor2tensor's vocabulary have no spaces between words, but marks at the ends of words."""
+    heads = np.full((1, 4, 4), 0.25, np.float32)
+    pieces = ["walk", "ed_", "home_", "<EOS>"]
+    text = "walked home"
+    attention = Attention(pieces, pieces, [heads], [heads], [heads], text, text, "", 1, [0, 0, 1], [0, 0, 1])
+    assert attention.word_positions("encoder", "walked home") == [0, 1, 2]
+    assert attention.word_positions("cross", "home") == [2]
+    response = word_attention(attention, "walked home", "walked home")
+    assert [word.text for word in response.source_words] == ["walked", "home"]
+
+
+def test_words_of_a_parsers_output_are_those_of_alignments(fixtures, load, tmp_path):
+    """With a vocabulary of tensor2tensor, and words that are brackets of the tree."""
+    model = load(imported_parser(fixtures, tmp_path), None)
+    attention = model.attention("A president saw .")
+    response = word_attention(attention, attention.source, attention.target)
+    assert [word.text for word in response.source_words] == ["A", "president", "saw", "."]
+    words = attention.target.split()
+    shown = [word.text for word in response.target_words]
+    assert shown == [word for number, word in enumerate(words) if number in attention.target_words]
+    assert len(shown) >= len(words) - 1  # a piece of `. /S` belongs to one of them

@@ -132,7 +132,7 @@ def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
     padded = [ids[: list(ids).index(1)].tolist() for ids in data["inputs"]]
     assert model.source_encoder.encode_batch(sentences) == padded
 
-    logits = np.asarray(model.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
+    logits = np.asarray(model.engine.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
     filled = data["targets"] != 0
     np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)
     losses = token_losses(logits, data["targets"])

@@ -29,8 +29,8 @@ def check_checkpoints(run: Path, expected: dict[int, dict], hparams: dict, sizes
     translator = t2tlite.load(run)
     assert translator.step == max(expected)
     for step, variables in expected.items():
-        restore_weights(translator.model, f"{run}/model.ckpt-{step}")
-        check_logits(translator.model, variables, hparams, sizes, space)
+        restore_weights(translator.engine.model, f"{run}/model.ckpt-{step}")
+        check_logits(translator.engine.model, variables, hparams, sizes, space)
 
 
 # several checkpoints

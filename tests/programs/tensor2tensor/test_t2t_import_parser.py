@@ -25,7 +25,7 @@ def model(run, load):
 
 
 def test_logits(model, data):
-    logits = np.asarray(model.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
+    logits = np.asarray(model.engine.model(data["inputs"].astype(np.int32), data["targets"].astype(np.int32)))
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
     tokens = np.count_nonzero(data["targets"])
     assert token_losses(logits, data["targets"]).sum() / tokens == pytest.approx(float(data["eval_loss"]), abs=1e-5)

@@ -14,9 +14,10 @@ import uvicorn
 
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.serving.app import make_app
+from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
-from t2tlite.programs.serving.service import Service, ServiceOptions
-from t2tlite.tasks.parsing import Parse
+from t2tlite.programs.serving.service import Service
+from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.trees.tree import Tree, parse_tree
 
 MAX_CHARACTERS = 5000
@@ -41,8 +42,10 @@ class Gated:
 class Parser(Gated):
     """A parser that gives each sentence the same kind of tree."""
 
+    task = ParsingTask()
+
     def parse(self, sentences: list[str], **options: Any) -> list[Parse]:
-        return [Parse(tree_of(one), -0.25, -1.5, Counter({"added words": 2}), "") for one in sentences]
+        return [Parse(tree_of(sentence), -0.25, -1.5, Counter({"added words": 2}), "") for sentence in sentences]
 
 
 def tree_of(sentence: str) -> Tree:
@@ -70,13 +73,13 @@ def serving(service: Service) -> Iterator[str]:
 
 def loading(**options: Any) -> Service:
     """A service that has not loaded its models."""
-    return Service(ServiceOptions(max_characters=MAX_CHARACTERS, **options))
+    return Service(ServerOptions(max_characters=MAX_CHARACTERS, **options))
 
 
 def ready(service: Service, translator: Any) -> Service:
     """The service, which now translates in both directions and parses."""
     defaults = DecodeHParams.of(translator.manifest.decode_defaults)
     pairs = {("en", "de"): translator, ("de", "en"): translator, ("en", "tree"): Parser(translator)}
-    models = [ServedModel(model, source, target, defaults, 16) for (source, target), model in pairs.items()]
+    models = [ServedModel(model, source, target, defaults) for (source, target), model in pairs.items()]
     service.ready(Catalogue(models))
     return service

@@ -6,18 +6,21 @@ log-probabilities are those of the model, so hypotheses are ranked by our scores
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams, HParams
+from t2tlite.decoding.engine import CTRANSLATE2
 from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.decoding.token_decoder import CTRANSLATE2, TokenDecoder, TokenHypothesis, memory_error
+from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
 from t2tlite.tokens import EOS, PAD
+from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"  # in the vocabularies of CTranslate2's models; ours may differ
@@ -26,6 +29,9 @@ FLOAT32 = "float32"
 # CTranslate2 stops when a sentence has beam_size * PATIENCE finished hypotheses, ours when no other can be better. With
 # 1.5 both found the same 500 of 500 translations of the demo's test set, with 1 the same 497.
 PATIENCE = 1.5
+
+# CTranslate2 constrains and samples too, but with other log-probabilities and random numbers.
+SUPPORTED = frozenset({"beam_size", "alpha", "extra_length", "batch_size", "return_beams", "t2t_rules"})
 
 # How weights can be stored. int8_X stores everything but matrices in X, int8 in a type that suits the device.
 QUANTIZATIONS = (
@@ -57,20 +63,6 @@ def check_expressible(hparams: HParams) -> None:
             "CTranslate2 has no restricted self-attention: it needs self_attention_radius=0. Received: a model with "
             f"self_attention_radius={hparams.self_attention_radius}. Decode it with TensorFlow."
         )
-
-
-def check_options(options: DecodeHParams) -> None:
-    """Raises ValueError for an option that is not supported here.
-
-    CTranslate2 has similar options, but with other log-probabilities and random numbers.
-    """
-    kept = {"min_length": 0, "no_repeat_ngram_size": 0, "sampling_method": "argmax"}
-    for name, value in kept.items():
-        if (given := getattr(options, name)) != value:
-            raise ValueError(
-                f"The engine ctranslate2 decodes only with {name}={value}. Received: {name}={given}. Leave it out, or "
-                "use the engine tensorflow."
-            )
 
 
 def computable_types() -> tuple[str, set[str]]:
@@ -107,16 +99,22 @@ class CTranslate2Engine:
     """A loaded model directory of CTranslate2, with the vocabularies of source and target.
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; if the device cannot compute in the
-    quantization, in float32 with the weights as they are stored.
+    quantization, in float32 with the weights as they are stored. `load_keras` returns the Keras model, for attention.
 
     Raises:
         ValueError: CTranslate2 is not installed, or cannot read the directory.
     """
 
-    name = CTRANSLATE2
+    name, supported = CTRANSLATE2, SUPPORTED
 
     def __init__(
-        self, folder: Path, encoders: Sequence[TextEncoder], max_positions: int | None, quantization: str
+        self,
+        folder: Path,
+        encoders: Sequence[TextEncoder],
+        quantization: str,
+        max_positions: int | None,
+        parameters: int,
+        load_keras: Callable[[], Seq2SeqModel],
     ) -> None:
         device, computable = computable_types()
         compute_type = quantization if quantization in computable else FLOAT32
@@ -128,14 +126,16 @@ class CTranslate2Engine:
             raise ValueError(
                 f"{folder} cannot be loaded by CTranslate2: {error}. Delete it to have it made again."
             ) from error
-        self.quantization = quantization
+        self.quantization, self.max_positions, self.parameters = quantization, max_positions, parameters
         self._tokens = [vocabulary_tokens(encoder) for encoder in encoders]
-        self._max_positions = max_positions
+        self._load_keras = functools.cache(load_keras)
 
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
-        """The decoder with these options. Raises ValueError as `check_options`."""
-        check_options(options)
-        return CTranslate2Decoder(self._translator, self._tokens, self._max_positions, options)
+        return CTranslate2Decoder(self._translator, self._tokens, self.max_positions, options)
+
+    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
+        """Those of the Keras model, which is loaded when they are first asked for."""
+        return self._load_keras().attention(inputs, targets)
 
 
 def _threads() -> int:
@@ -158,28 +158,23 @@ class CTranslate2Decoder(TokenDecoder):
         self._translator = translator
         self._source_tokens, self._target_tokens = tokens
         self._target_ids = {token: i for i, token in enumerate(self._target_tokens)}
-        penalised = options.beam_size > 1 or options.rules.penalise_greedy
-        self._alpha = options.alpha if penalised else 0.0
+        self._penalties = self._rules.penalties(options)
+        self._alpha = options.alpha if self._penalties.any else 0.0
 
     def _decode_batch(
         self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
     ) -> list[list[TokenHypothesis]]:
         """A batch has one length limit in CTranslate2, so sentences that exceed their own limit are decoded again."""
-        if any(prefixes):
-            raise ValueError(
-                "The engine ctranslate2 decodes without prefixes. Received: a prefix for a sentence. Leave it out, or "
-                "use the engine tensorflow."
-            )
-        found = self._search(sources, int(max_lengths.max()))
-        again: dict[int, list[int]] = defaultdict(list)
-        for i, hypotheses in enumerate(found):
+        n_best = self._search(sources, int(max_lengths.max()))
+        too_long: dict[int, list[int]] = defaultdict(list)  # by limit
+        for i, hypotheses in enumerate(n_best):
             limit = int(max_lengths[i])
             if any(len(tokens) > limit for tokens, _ in hypotheses):
-                again[limit].append(i)
-        for limit, indices in again.items():
+                too_long[limit].append(i)
+        for limit, indices in too_long.items():
             for i, hypotheses in zip(indices, self._search([sources[i] for i in indices], limit), strict=True):
-                found[i] = hypotheses
-        return [self._ranked(hypotheses) for hypotheses in found]
+                n_best[i] = hypotheses
+        return [self._ranked(hypotheses) for hypotheses in n_best]
 
     def _search(self, sources: list[Sequence[int]], limit: int) -> list[list[tuple[list[str], float]]]:
         """The tokens (with EOS if it was decoded) and the log-probability of each hypothesis of each source."""
@@ -199,12 +194,9 @@ class CTranslate2Decoder(TokenDecoder):
                 return_scores=True,
             )
         except (MemoryError, RuntimeError) as error:
-            if not isinstance(error, MemoryError) and "out of memory" not in str(error):
-                raise ValueError(f"CTranslate2 cannot decode a batch: {error}.") from error
-            if len(sources) == 1:
-                raise memory_error(len(sources[0]), beam_size) from None
-            half = len(sources) // 2
-            return self._search(sources[:half], limit) + self._search(sources[half:], limit)
+            if isinstance(error, MemoryError) or "out of memory" in str(error):
+                raise OutOfMemoryError from error
+            raise ValueError(f"CTranslate2 cannot decode a batch: {error}.") from error
         return [
             [
                 (tokens, score * len(tokens) ** alpha)
@@ -216,13 +208,13 @@ class CTranslate2Decoder(TokenDecoder):
     def _ranked(self, hypotheses: list[tuple[list[str], float]]) -> list[TokenHypothesis]:
         """The best hypotheses by our score: finished ones, or if there are none, the others."""
         finished = [(tokens, log_prob) for tokens, log_prob in hypotheses if tokens[-1] == EOS_TOKEN]
-        penalised = bool(finished) or self.options.rules.penalise_unfinished
-        found = []
+        penalised = bool(finished) or self._penalties.unfinished
+        ranked = []
         for tokens, log_prob in finished or hypotheses:
             penalty = length_penalty(len(tokens), self._alpha) if penalised else 1.0
             ids = [i for i in map(self._target_ids.__getitem__, tokens) if i not in (PAD, EOS)]
-            found.append(TokenHypothesis(ids, log_prob / penalty, log_prob))
-        return sorted(found, key=lambda one: -one.score)[: self.options.return_beams]
+            ranked.append(TokenHypothesis(ids, log_prob / penalty, log_prob))
+        return sorted(ranked, key=lambda hypothesis: -hypothesis.score)[: self.options.return_beams]
 
     def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[float]:
         results = self._translator.score_batch(

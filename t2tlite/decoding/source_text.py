@@ -1,4 +1,4 @@
-"""Sentences to decode: as a list, as token ids within the limit, and their origin."""
+"""Text to decode: as a list, as token ids within the limit, and its origin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import NamedTuple, TypeVar
 from t2tlite.vocabularies.encoders import TextEncoder
 
 UTF8_BYTES = 4  # of a character at most, and so its maximum number of tokens
-BATCH_SENTENCES = 32  # default batch_size under DecodeRules.batches_of_sentences
 
 R = TypeVar("R")
 
@@ -32,7 +31,7 @@ class Origin(NamedTuple):
 NO_FILE = Origin()
 
 
-def listed(sentences: str | Iterable[str]) -> list[str]:
+def as_list(sentences: str | Iterable[str]) -> list[str]:
     """The sentences as a list, from one string or an iterable of strings; raises ValueError for anything else."""
     if not isinstance(sentences, Iterable):
         raise ValueError(f"A string or a list of strings is required. Received: {sentences!r}.")
@@ -42,6 +41,11 @@ def listed(sentences: str | Iterable[str]) -> list[str]:
 def one_or_all(sentences: str | Iterable[str], results: list[R]) -> R | list[R]:
     """The only result if `sentences` is one string, otherwise all results."""
     return results[0] if isinstance(sentences, str) else results
+
+
+def evenly_spaced(count: int, wanted: int) -> list[int]:
+    """`wanted` indices of `count` sentences, evenly spaced; all if there are no more."""
+    return [i * count // wanted for i in range(wanted)] if count > wanted else list(range(count))
 
 
 def check_sentences(sentences: Sequence[str]) -> None:
@@ -54,12 +58,10 @@ def check_sentences(sentences: Sequence[str]) -> None:
 
 
 def encode_within(
-    limit: int, encoder: TextEncoder, sentences: Sequence[str], strip: bool = False, origin: Origin = NO_FILE
+    limit: int, encoder: TextEncoder, sentences: Sequence[str], origin: Origin = NO_FILE
 ) -> list[list[int]]:
     """The token ids of each sentence; raises ValueError, naming the line, if one has more than `limit`."""
     check_sentences(sentences)
-    if strip:
-        sentences = [sentence.strip() for sentence in sentences]
     encoded = encoder.encode_batch(sentences)
     for i, ids in enumerate(encoded):
         if len(ids) > limit:
@@ -74,11 +76,4 @@ def check_lengths(limit: int, encoder: TextEncoder, sentences: Iterable[str], or
     """Raises ValueError as `encode_within`, but encodes only sentences that may be too long, since encoding is slow."""
     for i, sentence in enumerate(sentences):
         if UTF8_BYTES * len(sentence) >= limit:
-            encode_within(limit, encoder, [sentence], origin=origin.after(i))
-
-
-def batches_by_words(sentences: Sequence[str], batch_size: int) -> list[list[int]]:
-    """The batches in which tensor2tensor decodes sentences: those with the most words first."""
-    order = sorted(range(len(sentences)), key=lambda i: -len(sentences[i].split()))
-    size = batch_size or BATCH_SENTENCES
-    return [order[start : start + size] for start in range(0, len(order), size)]
+            encode_within(limit, encoder, [sentence], origin.after(i))

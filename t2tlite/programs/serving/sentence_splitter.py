@@ -21,10 +21,11 @@ ABBREVIATIONS = frozenset(
 )
 CLOSING = "\"'”’»)]›“"  # what may follow the last full stop of a sentence
 OPENING = "\"'“‘«([„‚¿¡›»-–—"  # what a sentence may begin with before its first letter
-END = re.compile(rf"[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*")
-BEGINNING = re.compile(rf"\s*[{re.escape(OPENING)}]*\s*(\w|\S)")
-WORD_BEFORE = re.compile(r"\S+\Z")
-ORDINAL = re.compile(r"\d{1,2}\.")
+# Each expression looks at a character a limited number of times, so that any text is split in linear time: a run of
+# marks is matched from its start alone, and neither optional part of BEGINNING can match what the one before it can.
+END = re.compile(rf"(?<![.!?…])[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*")
+VISIBLE = re.compile(r"\S")
+BEGINNING = re.compile(rf"\s*(?:[{re.escape(OPENING)}]+\s*)?(\S)")
 
 
 class Segment(NamedTuple):
@@ -52,42 +53,59 @@ def split_text(text: str) -> SplitText:
     >>> split_text("Hello there.  How are you?\\n").segments
     [Segment(before='', sentence='Hello there.'), Segment(before='  ', sentence='How are you?')]
     """
-    segments, waiting = [], ""
+    segments: list[Segment] = []
+    spaces: list[str] = []  # since the last sentence
     for line in text.splitlines(keepends=True):
         for piece in _sentences(line):
             sentence = piece.strip()
-            start = piece.index(sentence)
-            waiting += piece[:start]
+            start = len(piece) - len(piece.lstrip())
+            spaces.append(piece[:start])
             if sentence:
-                segments.append(Segment(waiting, sentence))
-                waiting = ""
-            waiting += piece[start + len(sentence) :]
-    return SplitText(segments, waiting)
+                segments.append(Segment("".join(spaces), sentence))
+                spaces.clear()
+            spaces.append(piece[start + len(sentence) :])
+    return SplitText(segments, "".join(spaces))
 
 
 def _sentences(line: str) -> list[str]:
     """A line cut behind the end of each sentence; the parts, with their white space, make the line."""
-    cuts = [0]
-    for found in END.finditer(line):
-        if _is_end(line[cuts[-1] : found.end()], found.group(), line, found.end()):
-            cuts.append(found.end())
+    cuts, first = [0], _text_start(line, 0)
+    for mark in END.finditer(line):
+        if _is_end(line, first, mark):
+            cuts.append(mark.end())
+            first = _text_start(line, mark.end())
     return [line[start:end] for start, end in zip(cuts, [*cuts[1:], len(line)], strict=True)]
 
 
-def _is_end(so_far: str, mark: str, line: str, end: int) -> bool:
-    """Whether the mark ends a sentence, with `so_far` up to and including it, and the line continuing at `end`."""
-    beginning = BEGINNING.match(line, end)
+def _text_start(line: str, start: int) -> int:
+    """Where the first word at or after `start` begins."""
+    word = VISIBLE.search(line, start)
+    return word.start() if word else len(line)
+
+
+def _is_end(line: str, start: int, mark: re.Match[str]) -> bool:
+    """Whether the mark ends a sentence of the line, whose first word begins at `start`."""
+    beginning = BEGINNING.match(line, mark.end())
     if beginning is None:
         return False  # nothing follows
-    first = beginning.group(1)
-    if first.islower():
+    following = beginning.group(1)
+    if following.islower():
         return False
-    if mark != ".":
+    if mark.group() != ".":
         return True
-    words = so_far[:-1].split()
-    last = words[-1].lstrip(OPENING) if words else ""
-    if len(last) == 1 and last.isalpha() and last.isupper():
+    word_start = _word_start(line, start, mark.start())
+    word = line[word_start : mark.start()].strip().lstrip(OPENING)
+    if len(word) == 1 and word.isalpha() and word.isupper():
         return False  # an initial: J. Smith
-    if len(words) > 1 and last.isdigit() and len(last) <= 2 and not first.isdigit():
+    if word.isdigit() and len(word) <= 2 and not following.isdigit() and word_start > start:
         return False  # an ordinal number: am 3. Mai
-    return last.lower() not in ABBREVIATIONS
+    return word.lower() not in ABBREVIATIONS
+
+
+def _word_start(line: str, start: int, end: int) -> int:
+    """Where the last word before `end` begins, or `start` if there is none."""
+    while end > start and line[end - 1].isspace():
+        end -= 1
+    while end > start and not line[end - 1].isspace():
+        end -= 1
+    return end

@@ -24,11 +24,10 @@ class Sample(NamedTuple):
 
 def sample_sentences(model: TextDecoder) -> Sample:
     """Some sentences that the model can decode, the longest first; none of them is blank."""
-    found = _usable(model, _dev_sentences(model))
-    origin = "of dev"
-    if not found:
-        found, origin = _usable(model, _made_sentences(model)), "made of the vocabulary's words"
-    chosen = found[:: max(1, len(found) // SENTENCES)][:SENTENCES]
+    sentences, origin = _usable(model, _dev_sentences(model)), "of dev"
+    if not sentences:
+        sentences, origin = _usable(model, _made_sentences(model)), "made of the vocabulary's words"
+    chosen = sentences[:: max(1, len(sentences) // SENTENCES)][:SENTENCES]
     lengths = dict(zip(chosen, map(len, model.source_encoder.encode_batch(chosen)), strict=True))
     return Sample(sorted(chosen, key=lambda sentence: -lengths[sentence]), origin)
 

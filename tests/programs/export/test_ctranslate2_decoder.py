@@ -8,12 +8,11 @@ from types import SimpleNamespace
 import pytest
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.programs.runs import ctranslate2_decoder
-from t2tlite.programs.runs.ctranslate2_decoder import (
+from t2tlite.programs.export import ctranslate2_decoder
+from t2tlite.programs.export.ctranslate2_decoder import (
     CTranslate2Decoder,
     check_computable,
     check_expressible,
-    check_options,
     import_ctranslate2,
     vocabulary_tokens,
 )
@@ -139,28 +138,3 @@ def test_restricted_self_attention_is_refused_by_name():
         ValueError, match=r"needs self_attention_radius=0\. Received: .*self_attention_radius=8\. Decode"
     ):
         check_expressible(HParams(self_attention_radius=8))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (
-            {"min_length": 3},
-            r"decodes only with min_length=0\. Received: min_length=3\.",
-        ),
-        (
-            {"no_repeat_ngram_size": 2},
-            r"only with no_repeat_ngram_size=0\. Received: no_repeat_ngram_size=2\.",
-        ),
-        ({"sampling_method": "random"}, r"only with sampling_method=argmax\. Received: sampling_method=random\."),
-    ],
-)
-def test_options_that_are_not_kept_are_refused_by_name(options, message):
-    check_options(DecodeHParams())
-    with pytest.raises(ValueError, match=message):
-        check_options(DecodeHParams(**options))
-
-
-def test_prefixes_are_refused():
-    with pytest.raises(ValueError, match=r"decodes without prefixes\. Received: a prefix .* the engine tensorflow\."):
-        decoder(Search()).decode([[2], [3]], prefixes=[[], [4]])

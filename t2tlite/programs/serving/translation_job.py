@@ -1,0 +1,63 @@
+"""Texts on their way to a translation: split into sentences, and put together again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from t2tlite.config import DecodeHParams
+from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
+from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
+from t2tlite.programs.serving.served_model import Decoding, ServedModel
+
+if TYPE_CHECKING:
+    from t2tlite.tasks.task import Output
+
+T = TypeVar("T")
+
+
+class TranslationJob:
+    """The sentences of some texts, and what is made of their outputs.
+
+    Raises RequestError 413 if a sentence is too long for the model or the beam.
+    """
+
+    def __init__(self, model: ServedModel, texts: Sequence[str], options: DecodeHParams, n_best: int = 1) -> None:
+        self.function = Decoding(model, options)
+        self.texts = [split_text(text) for text in texts]
+        self.sentences = [segment.sentence for text in self.texts for segment in text.segments]
+        self.tokens = model.search_token_counts(self.sentences, options.beam_size)
+        self._n_best = n_best
+
+    def hypotheses(self, outputs: Sequence[Output]) -> list[Hypothesis]:
+        """The n-best list of a sentence."""
+        return [
+            Hypothesis(text=output.text, score=output.score, log_prob=output.log_prob)
+            for output in outputs[: self._n_best]
+        ]
+
+    def assemble(self, results: Sequence[Sequence[Output]]) -> list[Translation]:
+        """The texts with the outputs of all their sentences."""
+        translations = []
+        for text, outputs in self._by_text(results):
+            segments = [
+                TranslatedSegment(source=sentence, before=before, hypotheses=self.hypotheses(hypotheses))
+                for (before, sentence), hypotheses in zip(text.segments, outputs, strict=True)
+            ]
+            whole = text.join([hypotheses[0].text for hypotheses in outputs])
+            translations.append(Translation(text=whole, segments=segments, after=text.after))
+        return translations
+
+    def assemble_rank(self, results: Sequence[Sequence[Output]], rank: int) -> list[str]:
+        """The texts, of each sentence the hypothesis of this rank, counted from 0, or its last one."""
+        return [
+            text.join([hypotheses[min(rank, len(hypotheses) - 1)].text for hypotheses in outputs])
+            for text, outputs in self._by_text(results)
+        ]
+
+    def _by_text(self, results: Sequence[T]) -> Iterator[tuple[SplitText, Sequence[T]]]:
+        start = 0
+        for text in self.texts:
+            end = start + len(text.segments)
+            yield text, results[start:end]
+            start = end

@@ -1,0 +1,56 @@
+"""t2t-serve as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+START_S = 180
+
+
+class Process:
+    """t2t-serve as a process of its own, which is killed at the end of the block and after START_S seconds."""
+
+    def __init__(self, *flags: str) -> None:
+        command = [sys.executable, "-m", "t2tlite.bin.t2t_serve", "--port=0", *flags]
+        environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+        self._timer = threading.Timer(START_S, self.process.kill)
+        self._lines: list[str] = []
+
+    def __enter__(self) -> Process:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+    def line(self, pattern: str) -> re.Match[str]:
+        """The first line from here on in which the pattern is found."""
+        for line in self.process.stderr:
+            self._lines.append(line)
+            match = re.search(pattern, line)
+            if match:
+                return match
+        pytest.fail("".join(self._lines))
+
+    def status(self) -> int:
+        """The exit status, when the process has ended."""
+        self.process.stderr.read()
+        return self.process.wait(START_S)
+
+    def sigterm(self) -> tuple[int, str]:
+        """Sends SIGTERM; returns the exit status and what else was printed."""
+        self.process.send_signal(signal.SIGTERM)
+        printed = self.process.stderr.read()
+        return self.process.wait(START_S), printed

@@ -1,0 +1,57 @@
+"""What engines and exports support: options that they do not know are refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from t2tlite.config import DecodeHParams
+from t2tlite.decoding.engine import ALIGNMENTS, EVERYTHING, PREFIXES, check_supported
+from t2tlite.programs.export import ctranslate2_decoder, saved_model
+
+SUPPORTED = {"ctranslate2": ctranslate2_decoder.SUPPORTED, "saved_model": saved_model.SUPPORTED}
+
+
+@dataclasses.dataclass(frozen=True)
+class NewHParams(DecodeHParams):
+    """A field that was added later, and that nobody has heard of."""
+
+    diversity: float = 0.0
+
+
+@pytest.mark.parametrize("supported", SUPPORTED.values(), ids=SUPPORTED)
+def test_new_option_is_refused_unless_it_is_at_its_default(supported):
+    check_supported("It", supported, NewHParams(beam_size=8, t2t_rules=True))
+    with pytest.raises(ValueError, match=r"^It supports alpha, .*\. Received: diversity=0\.5\. Leave out what it does"):
+        check_supported("It", supported, NewHParams(diversity=0.5))
+
+
+@pytest.mark.parametrize("name", SUPPORTED)
+@pytest.mark.parametrize(
+    ("options", "received"),
+    [
+        ({"sampling_method": "random"}, "sampling_method=random"),
+        ({"sampling_method": "random", "sampling_seed": 3}, "sampling_method=random, sampling_seed=3"),
+    ],
+)
+def test_sampling_is_refused_by_name(name, options, received):
+    with pytest.raises(ValueError, match=re.escape(f"Received: {received}. Leave")):
+        check_supported("It", SUPPORTED[name], DecodeHParams(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "received"),
+    [({"min_length": 3}, "min_length=3"), ({"no_repeat_ngram_size": 2}, "no_repeat_ngram_size=2")],
+)
+def test_constraints_are_refused_by_ctranslate2(options, received):
+    check_supported("It", SUPPORTED["saved_model"], DecodeHParams(**options))
+    with pytest.raises(ValueError, match=re.escape(f"Received: {received}. Leave")):
+        check_supported("It", SUPPORTED["ctranslate2"], DecodeHParams(**options))
+
+
+def test_prefixes_and_alignments_are_refused_by_name():
+    check_supported("It", EVERYTHING, DecodeHParams(min_length=3), PREFIXES, ALIGNMENTS)
+    with pytest.raises(ValueError, match=r"Received: prefixes, alignments\. .* the engine tensorflow\.$"):
+        check_supported("It", SUPPORTED["ctranslate2"], DecodeHParams(), PREFIXES, ALIGNMENTS)

@@ -1,0 +1,219 @@
+"""What one request may cost others, and who may send requests."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import tracemalloc
+
+import httpx
+import pytest
+from running import running, served
+
+from t2tlite.programs.serving import own_api
+from t2tlite.programs.serving.batching import Limits
+from t2tlite.programs.serving.bodies import form_fields, from_body
+from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.middleware import check_sender
+from t2tlite.programs.serving.options import ServerOptions
+from t2tlite.programs.serving.schemas import ScoreRequest, TranslateRequest
+from t2tlite.programs.serving.sentence_splitter import split_text
+
+SENTENCE = "red cat sees dog"
+MULTIPART = "multipart/form-data; boundary=x"
+LIMIT_S = 3  # for what took 5 to 44 seconds, and takes some 0.05
+
+
+def part(headers: str, value: str = "a") -> bytes:
+    return f"--x\r\n{headers}\r\n\r\n{value}\r\n".encode()
+
+
+NAMED = 'Content-Disposition: form-data; name="q"'
+PARAMETERS = "".join(f'; a{i}="b"' for i in range(80_000))
+NESTED = "".join(f"--x\r\nContent-Type: multipart/mixed; boundary=x{i}\r\n\r\n--x{i}\r\n" for i in range(20_000))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [part(NAMED + PARAMETERS), part(NAMED) * 16_000, NESTED.encode(), part(NAMED) + part("A: b\r\n" * 100_000 + NAMED)],
+    ids=["parameters", "parts", "nested", "headers"],
+)
+def test_hostile_multipart_form_is_refused_at_once(body):
+    started = time.monotonic()
+    with pytest.raises(RequestError, match="The body must be a form in UTF-8, or JSON") as refused:
+        form_fields(body + b"--x--\r\n", MULTIPART)
+    assert refused.value.status == 400
+    assert time.monotonic() - started < LIMIT_S
+
+
+def test_multipart_form_has_its_fields():
+    file = 'Content-Disposition: form-data; name="q"; filename="f.txt"\r\nContent-Type: text/plain'
+    body = part(NAMED, "é") + part(file, "b") + part(NAMED.replace("q", "source"), "en") + b"--x--\r\n"
+    assert form_fields(body, MULTIPART) == {"q": ["é", "b"], "source": "en"}
+
+
+@pytest.mark.parametrize("name", ["name*=utf-8''q", "name*0=q", 'filename="q"'])
+def test_multipart_part_without_a_plain_name_is_refused(server, name):
+    body = part(f"Content-Disposition: form-data; {name}") + b"--x--\r\n"
+    headers = {"Content-Type": MULTIPART}
+    response = httpx.post(f"{server.url}/translate", content=body, headers=headers, timeout=60)
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize("piece", [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! "])
+def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
+    text = (piece * 200_000)[:200_000]
+    started = time.monotonic()
+    split = split_text(text)
+    assert split.join([segment.sentence for segment in split.segments]) == text
+    assert time.monotonic() - started < LIMIT_S
+
+
+def test_blank_texts_count(server):
+    for path, body in (
+        ("/v1/translate", {"q": [""] * 1001}),
+        ("/v1/score", {"pairs": [["", ""]] * 1001}),
+        ("/translate", {"q": [""] * 1001, "source": "en", "target": "de", "alternatives": 15}),
+    ):
+        response = server.post(path, body)
+        assert response.status_code == (400 if path == "/translate" else 413)
+        message = "A request must have at most 1,000 texts. Received: 1,001. Split it into several requests."
+        assert response.json() == {"error": message}
+
+
+def test_blank_text_counts_as_a_character(translator):
+    with running([served(translator)], max_characters=3) as small:
+        assert small.post("/v1/translate", {"q": ["", "", ""]}).status_code == 200
+        response = small.post("/v1/translate", {"q": [""] * 4})
+        assert response.json()["error"].startswith("The text of a request must have at most 3 characters. Received: 4.")
+
+
+@pytest.mark.parametrize(
+    ("beam_size", "limit", "advice"),
+    [(1, 512, "Split it."), (4, 512, "Split it."), (16, 128, "Split it, or ask for a beam_size below 16.")],
+)
+def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, limit, advice):
+    model = served(translator)
+    assert model.search_token_counts(["cat " * (limit // 4)], beam_size)
+    message = f"A sentence must have at most {limit} tokens. Received: one of 1"
+    with pytest.raises(RequestError, match=re.escape(message)) as refused:
+        model.search_token_counts(["zq" * 5000], beam_size)
+    assert refused.value.status == 413
+    assert refused.value.message.endswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        (TranslateRequest, {"q": [1] * 300_000}, r"q\[0\] must be a string. Received: 1\."),
+        (ScoreRequest, {"pairs": [1] * 300_000}, r"pairs\[0\] must be a valid tuple\. Received: 1\."),
+        (TranslateRequest, {f"a{i}": 1 for i in range(60_000)}, "There is no field 'a0'"),
+    ],
+)
+def test_check_of_a_body_stops_at_the_first_mistake(kind, content, message):
+    body = json.dumps(content).encode()
+    tracemalloc.start()
+    with pytest.raises(RequestError, match=message):
+        from_body(body, kind)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 << 20  # 525 MB where each entry makes a record
+
+
+def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch):
+    monkeypatch.setattr("t2tlite.programs.visualise.attention_page.MAX_WEIGHTS", 10)
+    response = server.get("/v1/attention.html", params={"q": SENTENCE})
+    assert response.status_code == 413
+    assert response.json()["error"].startswith("A page can hold 10 weights.")
+
+
+def test_attention_page_names_no_folder(server, translator):
+    text = server.get("/v1/attention.html", params={"q": SENTENCE}).text
+    assert translator.run not in text
+    assert "Cross-attention" in text
+
+
+def test_unhandled_error_is_counted_and_has_security_headers(translator, monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("a secret of /home/someone")
+
+    monkeypatch.setattr(own_api, "_description", fail)
+    with running([served(translator)]) as server:
+        response = server.get("/v1/models")
+        assert response.status_code == 500
+        assert response.json() == {"error": "The server could not answer this request; its log says why."}
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert 't2tlite_requests_total{method="GET",path="/v1/models",status="500"} 1.0' in server.get("/metrics").text
+    assert "a secret" in caplog.text
+
+
+def test_bodies_of_other_types_are_not_computed(server):
+    for path in ("/v1/translate", "/translate"):
+        for content_type in ("text/plain", "application/x-json", ""):
+            headers = {"Content-Type": content_type}
+            body = json.dumps({"q": SENTENCE, "source": "en", "target": "de"})
+            response = httpx.post(server.url + path, content=body, headers=headers, timeout=60)
+            assert response.status_code == 415, (path, content_type)
+            assert response.json()["error"].startswith("The body must be JSON, with Content-Type: application/json")
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"host": "localhost:5000"}, 0),
+        ({"host": "192.168.1.2:5000"}, 0),
+        ({"host": "[::1]:5000"}, 0),
+        ({"host": "Translate.example.org"}, 0),
+        ({"host": "evil.example"}, 400),
+        ({"host": "127.0.0.1.evil.example:5000"}, 400),
+        ({"host": "localhost:5000", "origin": "http://localhost:5000"}, 0),
+        ({"host": "localhost", "origin": "https://friend.example"}, 0),
+        ({"host": "localhost", "origin": "https://evil.example"}, 403),
+        ({"host": "localhost", "origin": "null"}, 403),
+        ({"host": "127.0.0.1:5000", "origin": "https://translate.example.org", "sec-fetch-site": "same-origin"}, 0),
+        ({"host": "localhost", "sec-fetch-site": "cross-site"}, 403),
+    ],
+)
+def test_requests_of_other_sites_are_refused(headers, status):
+    options = ServerOptions(allowed_hosts=("translate.example.org",), cors_origins=("https://friend.example",))
+    if not status:
+        check_sender(httpx.Headers(headers), options)
+        return
+    with pytest.raises(RequestError, match=r"does not know the host|Pages of other sites may not") as refused:
+        check_sender(httpx.Headers(headers), options)
+    assert refused.value.status == status
+
+
+def test_request_of_an_unknown_host_is_not_computed(server):
+    response = server.post("/v1/translate", {"q": SENTENCE}, headers={"Host": "evil.example"})
+    assert response.status_code == 400
+    assert "The server does not know the host 'evil.example'." in response.json()["error"]
+    assert server.get("/health", headers={"Host": "evil.example"}).status_code == 200
+
+
+def test_api_key_may_have_any_letters(translator):
+    with running([served(translator)], api_key="schlüssel") as keyed:
+        for key, status in (("schlüssel", 200), ("schlussel", 403)):
+            headers = {"Authorization": f"Bearer {key}".encode()}
+            assert keyed.post("/v1/translate", {"q": SENTENCE}, headers=headers).status_code == status
+
+
+def test_api_key_is_checked_before_the_body(translator):
+    with running([served(translator)], api_key="sesame") as keyed:
+        headers = {"Authorization": "wrong", "Content-Type": MULTIPART}
+        for path in ("/translate", "/v1/translate"):
+            response = httpx.post(keyed.url + path, content=b"x" * 2_000_000, headers=headers, timeout=60)
+            assert response.status_code == 403
+
+
+def test_language_of_html_is_that_of_its_text(translator):
+    with running([served(translator), served(translator, "de", "en"), served(translator, "fr", "en")]) as several:
+        markup = "<p class='the cat of this house is on the table and it was there'>" * 3
+        body = {"source": "auto", "target": "en", "q": f"{markup}Die Katze ist hier</p>", "format": "html"}
+        assert several.post("/translate", body).json()["detectedLanguage"]["language"] == "de"
+
+
+def test_wide_searches_have_smaller_batches():
+    limits = Limits(batch_tokens=1024)
+    assert [limits.tokens_at_width(width) for width in (1, 4, 8, 16)] == [1024, 1024, 512, 256]
