@@ -17,7 +17,7 @@ DECODED = DecodeRecord(
 )
 
 MANIFEST = {
-    "format": 1,
+    "format_version": 1,
     "problem": "parallel_text",
     "t2tlite": "0.1.0",
     "options": {"vocab_size": 300},
@@ -145,7 +145,7 @@ def test_checkpoints_outside_the_run_have_own_records(run):
 
 def test_damaged_decode_record_is_reported_beside_the_others(run):
     run.write_decode_record(DECODED)
-    (run.path / "decodes" / "test.3.json").write_text('{"split": "test"}')
+    (run.path / "decodes" / "test.3.json").write_text('{"format_version": 1, "split": "test"}')
     records, (complaint,) = run.decode_records()
     assert records == [DECODED]
     assert "test.3.json is damaged: Object missing required field `step`" in complaint
@@ -157,7 +157,10 @@ def test_damaged_decode_record_is_reported_beside_the_others(run):
 )
 def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
     """Itself, or of several problems, as --data_dir names it; a folder with another run, or below the data, is not."""
-    for path, manifest in (("data/twenty_words", {"problem": "twenty_words"}), ("other/run", MANIFEST)):
+    for path, manifest in (
+        ("data/twenty_words", {"format_version": 1, "problem": "twenty_words"}),
+        ("other/run", MANIFEST),
+    ):
         (tmp_path / path).mkdir(parents=True)
         (tmp_path / path / "manifest.json").write_text(json.dumps(manifest))
         (tmp_path / path).parent.joinpath("notes.txt").touch()

@@ -1,4 +1,4 @@
-"""Typed records in JSON files: dataclasses that are validated when they are read, each with the version of its format."""
+"""Typed records in JSON files: dataclasses with the version of their format, validated when they are read."""
 
 from __future__ import annotations
 
@@ -32,9 +32,8 @@ class _Header:
 def read_record(path: Path, kind: type[R], advice: str) -> R:
     """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does not have are ignored.
 
-    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON, has another
-    format version, or a field is missing, of the wrong type or out of range; the message names file and field and ends
-    with `advice`.
+    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError, which ends with `advice`, if the file is not JSON, its format
+    version is another, or a field is missing, of the wrong type or out of range; the message names file and field.
     """
     content = path.read_bytes()
     try:

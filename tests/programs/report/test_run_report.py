@@ -234,7 +234,7 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
 
 def test_damaged_files(tiny_run, tiny_run_copy):
     record_decodes(tiny_run_copy, ["eins"])
-    (tiny_run_copy / "decodes" / "dev.1.json").write_text('{"split": "dev"}')
+    (tiny_run_copy / "decodes" / "dev.1.json").write_text('{"format_version": 1, "split": "dev"}')
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",

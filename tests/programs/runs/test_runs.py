@@ -183,7 +183,7 @@ def test_missing_files(tiny_run_copy, file, message):
         ("hparams.json", "{", r"hparams\.json is damaged: The hparams must be a JSON object\."),
         ("hparams.json", '{"hiden_size": 8}', r"hparams\.json is damaged: hparams has no field 'hiden_size'\."),
         ("manifest.json", "", r"manifest\.json is damaged: "),
-        ("manifest.json", "{}", r"manifest\.json is damaged: "),
+        ("manifest.json", '{"format_version": 1}', r"manifest\.json is damaged: "),
         ("vocab.model", "none", r"copy/vocab\.model must have the content whose SHA-256 was recorded"),
         ("hparams.json", '{"hidden_size": 2000000000}', r"ckpt-120 cannot be restored: it has [\d,]+ weights, and "),
         ("hparams.json", "[" * 5000, r"hparams\.json is damaged: The hparams must be a JSON object\."),

@@ -57,7 +57,7 @@ def documented():
 def as_read(tmp_path: Path, written: dict) -> Result:
     """What `read_result` makes of a file."""
     run = RunFolder(tmp_path)
-    run.result_file.write_text(json.dumps(written), encoding="utf-8")
+    run.result_file.write_text(json.dumps({"format_version": 1, **written}), encoding="utf-8")
     result = read_result(run)
     assert result is not None
     return result
