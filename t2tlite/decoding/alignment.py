@@ -37,7 +37,7 @@ def align(weights: np.ndarray, source_words: Sequence[int], target_words: Sequen
     """
     sources, targets = pieces_by_word(source_words), pieces_by_word(target_words)
     best = word_weights(weights, list(sources.values()), list(targets.values())).argmax(axis=1)
-    return [(list(sources)[found], word) for found, word in zip(best, targets, strict=True)]
+    return [(list(sources)[index], word) for index, word in zip(best, targets, strict=True)]
 
 
 def word_weights(
@@ -61,13 +61,13 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
     encoded = encoder.encode_batch(words)
     if list(itertools.chain(*encoded)) == list(ids):  # as with SentencePiece, whose pieces do not span words
         return [number for number, pieces in enumerate(encoded) for _ in pieces]
-    found, seen = [], 0
+    numbers, seen = [], 0
     for end in range(1, len(ids) + 1):
         restored = encoder.decode(ids[:end])
         visible = sum(len(word) for word in restored.split())
-        found.append(len(restored.split()) - (visible > seen))
+        numbers.append(len(restored.split()) - (visible > seen))
         seen = max(seen, visible)
-    return [max(0, min(number, len(words) - 1)) for number in found]
+    return [max(0, min(number, len(words) - 1)) for number in numbers]
 
 
 def pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:

@@ -88,8 +88,8 @@ class TokenDecoder(abc.ABC):
         results = [0.0] * len(sources)
         longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
         for batch in self._batches(longest):
-            found = self._score_batch([sources[i] for i in batch], [targets[i] for i in batch])
-            for at, value in zip(batch, found, strict=True):
+            values = self._score_batch([sources[i] for i in batch], [targets[i] for i in batch])
+            for at, value in zip(batch, values, strict=True):
                 results[at] = float(value)
             done(len(batch))
         return results

@@ -30,11 +30,11 @@ def no_training(monkeypatch):
 
 
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):
-    found = json.loads((tiny_run.run / "training.json").read_text())
-    assert found.pop("data_sha256")
-    assert found == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
+    actual = json.loads((tiny_run.run / "training.json").read_text())
+    assert actual.pop("data_sha256")
+    assert actual == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
     evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
-    assert [one["step"] for one in evaluations] == [40, 80, 120]
+    assert [output["step"] for output in evaluations] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
@@ -114,7 +114,10 @@ def test_records_of_checkpoints_that_were_deleted_are_dropped(tiny_run, tiny_run
             path.unlink()
     fake_dev_losses += [7.0, 8.0]
     assert train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40") == 0
-    assert [(one.step, one.metrics["loss"]) for one in RunFolder(tiny_run_copy).evaluations()] == [(40, 7.0), (42, 8.0)]
+    assert [(output.step, output.metrics["loss"]) for output in RunFolder(tiny_run_copy).evaluations()] == [
+        (40, 7.0),
+        (42, 8.0),
+    ]
     assert RunFolder(tiny_run_copy).best().step == 40
 
 

@@ -68,8 +68,8 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
     """From the attention of each sentence by itself, EOS included and then left out."""
     model = load(tiny_run.run, None)
     n_best = model.decode(SENTENCES, model.options(return_beams=2))
-    found = model.align(SENTENCES, n_best)
-    for sentence, outputs, alignments in zip(SENTENCES, n_best, found, strict=True):
+    actual = model.align(SENTENCES, n_best)
+    for sentence, outputs, alignments in zip(SENTENCES, n_best, actual, strict=True):
         assert len(outputs) == len(alignments) == (2 if sentence else 1)
         for output, alignment in zip(outputs, alignments, strict=True):
             if not sentence:

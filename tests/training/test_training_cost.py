@@ -164,10 +164,10 @@ def test_gpus_that_the_paper_names_are_not_measured(monkeypatch, name, tflops):
     monkeypatch.setattr(run_cost, "_measured_tflops", lambda device, size: 50.0)
     device_tflops.cache_clear()
     try:
-        found, source = device_tflops("/job:localhost/replica:0/task:0/device:GPU:0")
+        actual, source = device_tflops("/job:localhost/replica:0/task:0/device:GPU:0")
     finally:
         device_tflops.cache_clear()
-    assert found == (tflops or 50.0)
+    assert actual == (tflops or 50.0)
     assert source.startswith("measured" if tflops is None else "the paper's number")
 
 

@@ -29,8 +29,8 @@ class HtmlText:
         self._markup = [""]  # before each piece of text, and behind the last
         self.texts: list[str] = []
         at = 0
-        for found in [*MARKUP.finditer(document), None]:
-            start, end = (len(document), len(document)) if found is None else found.span()
+        for match in [*MARKUP.finditer(document), None]:
+            start, end = (len(document), len(document)) if match is None else match.span()
             raw = document[at:start]
             if TRANSLATABLE.search(text := html.unescape(raw)):
                 self.texts.append(text)
