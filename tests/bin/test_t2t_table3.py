@@ -140,7 +140,7 @@ def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(tiny_run, swept, monkeypatch, capsys):
+def test_another_seed_has_its_folder_and_a_row_may_fail(tiny_run, swept, monkeypatch, capsys):
     train_run = sweep.train_run
 
     def failing(dataset, hparams, folder, *args):
@@ -202,7 +202,7 @@ def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
     assert message in capsys.readouterr().err
 
 
-def test_learned_positions_that_end_too_soon_are_refused_before_training(tiny_run, tmp_path, capsys):
+def test_too_few_learned_positions_are_refused_at_once(tiny_run, tmp_path, capsys):
     short = f"--hparams={SMALL},max_length=3"
     assert command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
     shown = capsys.readouterr().err

@@ -71,7 +71,7 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
         assert f"use another --output_dir with --warm_start_from={tiny_run_copy}." in stderr
 
 
-def test_another_number_of_replicas_is_reported_if_the_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
+def test_other_number_of_replicas_is_reported_if_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
     run = RunFolder(tiny_run_copy)
     run.write_trained_with(dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096))
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0

@@ -43,7 +43,7 @@ def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
         assert sum(batch) <= token_decoder.BATCH_TOKENS or len(batch) == 1
 
 
-def test_short_sentences_of_a_parser_need_no_more_memory_than_long_ones(monkeypatch):
+def test_short_sentences_of_a_parser_need_no_more_memory(monkeypatch):
     (long, *_), (*_, short) = (batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7))
     needed = [np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301) for batch in (long, short)]
     assert needed[1] <= 1.2 * needed[0]
@@ -74,7 +74,7 @@ def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_s
     assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
 
 
-def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(tiny_run, monkeypatch):
+def test_search_is_built_once_for_all_penalties_and_n_best_lists(tiny_run, monkeypatch):
     model = load(tiny_run.run)  # one that has built no search
     sentences = ["red cat sees dog", "fish likes mouse today"]
     model.n_best(sentences)

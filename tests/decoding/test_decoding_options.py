@@ -85,7 +85,7 @@ def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     )
 
 
-def test_a_low_temperature_and_one_token_to_draw_from_are_greedy_search(model):
+def test_low_temperature_and_top_1_are_greedy_search(model):
     greedy = model.translate(SENTENCES, beam_size=1)
     assert model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1) == greedy
     assert model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6) == greedy

@@ -76,7 +76,7 @@ def test_resumed_run_adds_up(tmp_path):
     assert counted(tmp_path) == (8, 8, 80, 240)
 
 
-def test_run_resumed_from_an_older_checkpoint_counts_nothing_twice(tmp_path):
+def test_resuming_from_older_checkpoint_counts_nothing_twice(tmp_path):
     for start, stop in ((0, 5), (5, 8), (8, 20)):
         train_to(tmp_path, start, stop)
     for step in (8, 20):

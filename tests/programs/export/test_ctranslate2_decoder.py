@@ -39,7 +39,7 @@ def decoder(search, **options) -> CTranslate2Decoder:
     return CTranslate2Decoder(search, (TOKENS, TOKENS), None, DecodeHParams(**options))
 
 
-def test_hypotheses_are_ranked_by_our_length_penalty_of_their_log_probability():
+def test_hypotheses_are_ranked_by_our_length_penalty():
     """CTranslate2 divides a log-probability by length ** alpha, we by ((5 + length) / 6) ** alpha, EOS counted."""
     search = Search([("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)])
     [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode([[2, 3]])
@@ -63,7 +63,7 @@ def test_unfinished_hypotheses_count_only_where_none_is_finished():
     assert [hypothesis.ids for hypothesis in unfinished] == [[2, 3, 4], [3, 4, 2]]
 
 
-def test_tensor2tensors_rules_leave_unfinished_hypotheses_and_greedy_search_without_penalty():
+def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
     options = {"alpha": 1.0, "t2t_rules": True, "extra_length": 1}
     [[unfinished]] = decoder(Search([("a b c", -3.0 / 3)]), beam_size=2, **options).decode([[2]])
     [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode([[2]])
@@ -89,7 +89,7 @@ def test_a_limit_that_a_batch_shares_is_kept():
     assert search.asked == [([["a", "b", "c"], ["c"]], 6)]
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_error():
+def test_batch_too_large_is_halved_and_sentence_is_refused():
     class Small(Search):
         def translate_batch(self, sources, **options):
             if sum(map(len, sources)) > 3:
@@ -119,7 +119,7 @@ def test_every_id_has_a_token_of_its_own():
     assert vocabulary_tokens(encoder) == ["<pad>", "</s>", "<id 2>", "<id 3>", "b", "a_", "<id 6>"]
 
 
-def test_a_missing_package_is_an_error_with_the_command_that_installs_it(monkeypatch):
+def test_missing_package_is_an_error_with_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(
         ValueError, match=r"CTranslate2 must be installed\. Received: .* pip install 't2tlite\[ctranslate2\]'\."

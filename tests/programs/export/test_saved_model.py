@@ -136,7 +136,7 @@ def test_the_session_of_tensorflow_serving_fills_in_the_defaults(model, exported
         check((texts, hypothesis["scores"], hypothesis["log_probs"]), expected(model, SENTENCES, **options))
 
 
-def test_searches_at_the_same_time_do_not_write_into_each_others_cache(loaded):
+def test_concurrent_searches_have_separate_caches(loaded):
     """The cache of keys and values is written in place."""
     batches = [[sentence] * count for count, sentence in enumerate(SENTENCES * 3, 1)]
 

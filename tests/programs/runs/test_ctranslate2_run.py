@@ -65,7 +65,7 @@ def test_an_n_best_list_is_sorted_by_score(converted, sources):
         assert len({hypothesis.text for hypothesis in n_best}) == len(scores) == 4
 
 
-def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(tiny_run, load, converted):
+def test_attention_is_of_the_keras_model_loaded_on_demand(tiny_run, load, converted):
     assert converted.engine.parameters == load(tiny_run.run, None).engine.parameters
     ours, theirs = (
         each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(tiny_run.run, None), converted)
