@@ -37,8 +37,8 @@ from t2tlite.bin import flags
 def main(args: flags.Args) -> None:
     """Computes the weights, writes the picture and the page, and prints their paths."""
     from t2tlite.programs import visualise
-    from t2tlite.programs.visualise.attention import check_kinds
     from t2tlite.programs.visualise.attention_pictures import picture_ending
+    from t2tlite.programs.visualise.pair_attention import check_kinds
 
     flags.require(args, "source")
     folder = flags.run_folder(args)

@@ -19,6 +19,7 @@ DECODED = DecodeRecord(
 MANIFEST = {
     "format_version": 1,
     "problem": "parallel_text",
+    "task": "translation",
     "t2tlite": "0.1.0",
     "options": {"vocab_size": 300},
     "languages": {"source": "en", "target": "de"},

@@ -32,8 +32,9 @@ class _Header:
 def read_record(path: Path, kind: type[R], advice: str) -> R:
     """The record in a JSON file, as `write_record` wrote it. Fields that `kind` does not have are ignored.
 
-    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError, which ends with `advice`, if the file is not JSON, its format
-    version is another, or a field is missing, of the wrong type or out of range; the message names file and field.
+    `kind` is a dataclass, or a type of dict. Raises FileNotFoundError, or ValueError if the file is not JSON, its
+    format version is another, or a field is missing, of the wrong type or out of range. The message names file and
+    field, and ends with `advice`.
     """
     content = path.read_bytes()
     try:

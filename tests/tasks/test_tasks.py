@@ -18,7 +18,8 @@ TREE = "(TOP (S (NP (XX the) (XX cat)) (VP (XX sat)) (. .)))"
 
 def run_manifest(task: str, reverse: bool) -> RunManifest:
     vocabulary = VocabularyEntry(file="vocab.model", size=9, bytes=9, sha256="a")
-    data = Manifest(format=1, problem="p", task=task, decode_defaults={}, vocabulary=vocabulary, splits={})
+    fields = {"problem": "p", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}, "splits": {}}
+    data = Manifest(**fields, task=task, vocabulary=vocabulary)
     return RunManifest.of(data, reverse, Path("data"))
 
 

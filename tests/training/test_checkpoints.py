@@ -124,7 +124,11 @@ def test_best(tmp_path, monkeypatch, hard_links):
     fill(model, 12)
     saved.save(12)
     assert RunFolder(tmp_path).best() == DevEvaluation(9, {"loss": 1 / 9})
-    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {"step": 9, "metrics": {"loss": 1 / 9}}
+    assert json.loads((tmp_path / "best" / "best.json").read_text()) == {
+        "format_version": 1,
+        "step": 9,
+        "metrics": {"loss": 1 / 9},
+    }
     assert list_checkpoints(tmp_path / "best") == [f"{tmp_path}/best/model.ckpt-9"]
     assert list_checkpoints(tmp_path) == [f"{tmp_path}/model.ckpt-12"]  # the newest are those in the run's folder
     other = dense()

@@ -120,7 +120,7 @@ def test_run_without_a_record(tmp_path):
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}'])
 def test_damaged_record(tmp_path, text):
-    (tmp_path / "cost.json").write_text(text)
+    (tmp_path / "cost.json").write_text(text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}"))
     with pytest.raises(ValueError, match=r"cost\.json is damaged: .*\. Delete it to count from here on\."):
         CostMeter(RunFolder(tmp_path), 3, devices=1, flops_per_token=1.0)
 

@@ -96,18 +96,6 @@ def test_finished_data_matches_by_content_of_vocabularies(tmp_path, vocabularies
     assert contents(before.dataset.folder) == files
 
 
-def test_data_of_before_there_were_these_options_is_complete(tmp_path):
-    tiny_run = generate(TinyTask(), tmp_path, num_processes=1)
-    path = tiny_run.dataset.folder / "manifest.json"
-    text = path.read_text()
-    old = text.replace('  "vocab_type": "sentencepiece",\n', "").replace('  "vocab_file": [],\n', "")
-    assert len(text) - len(old) == 53
-    path.write_text(old)
-    assert generate(TinyTask(), tmp_path, num_processes=1).already_there
-    with pytest.raises(ValueError, match=r"vocab_type was sentencepiece, now subwords"):
-        generate(TinyTask(vocab_type="subwords"), tmp_path, num_processes=1)
-
-
 def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabularies, monkeypatch):
     def stop(*_):
         raise KeyboardInterrupt
@@ -161,9 +149,8 @@ def test_the_command(tmp_path, capsys):
 def run_manifest(source: str, target: str | None = None, reverse: bool = False) -> RunManifest:
     """The manifest of a run whose vocabularies have these hashes."""
     entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
-    data = Manifest(
-        format=1, problem="p", decode_defaults={}, vocabulary=entries[0], target_vocabulary=entries[1], splits={}
-    )
+    fields = {"problem": "p", "task": "translation", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}}
+    data = Manifest(**fields, vocabulary=entries[0], target_vocabulary=entries[1], splits={})
     return RunManifest.of(data, reverse, Path("data"))
 
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from t2tlite.files.atomic_file import write_text
-from t2tlite.programs.visualise.attention import (
+from t2tlite.programs.visualise.pair_attention import (
     KINDS,
     NOTES,
     TITLES,
-    Attention,
+    PairAttention,
     check_kinds,
     default_layer,
     printable,
@@ -30,7 +30,7 @@ SCALE = 65535  # a weight is stored in 16 bits, to 0.00001
 
 
 def page(
-    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+    attention: PairAttention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> str:
     """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
 
@@ -54,7 +54,7 @@ def page(
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
 
 
-def write_page(attention: Attention, path: str | Path, **chosen: Any) -> None:
+def write_page(attention: PairAttention, path: str | Path, **chosen: Any) -> None:
     """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
     write_text(Path(path), page(attention, **chosen))
 
@@ -65,7 +65,7 @@ def _resource(name: str) -> str:
     )
 
 
-def _kind_data(attention: Attention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
+def _kind_data(attention: PairAttention, kind: str, layers: Sequence[int], heads: Sequence[int]) -> dict[str, Any]:
     """The data of one kind of attention for the page's script."""
     count = len(attention.layers(kind))
     numbers = list(layers or range(1, count + 1))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from t2tlite.files.atomic_file import atomic_file
-from t2tlite.programs.visualise.attention import (
+from t2tlite.programs.visualise.pair_attention import (
     KINDS,
     SPACE,
-    Attention,
     Layer,
+    PairAttention,
     kinds_with,
     printable,
     select,
@@ -45,7 +45,7 @@ FAINTEST = 0.01  # weights below it have no line
 
 
 def heat_maps(
-    attention: Attention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
+    attention: PairAttention, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
@@ -82,7 +82,11 @@ def heat_maps(
 
 
 def word_lines(
-    attention: Attention, word: str, kinds: Sequence[str] = (), layers: Sequence[int] = (), heads: Sequence[int] = ()
+    attention: PairAttention,
+    word: str,
+    kinds: Sequence[str] = (),
+    layers: Sequence[int] = (),
+    heads: Sequence[int] = (),
 ) -> Figure:
     """Lines from a word to what it attends to, a colour for each head, as in the paper's Figures 3 to 5.
 
@@ -150,7 +154,7 @@ class _Sheet:
 
     NARROWEST = 6.0
 
-    def __init__(self, width: float, height: float, attention: Attention) -> None:
+    def __init__(self, width: float, height: float, attention: PairAttention) -> None:
         self.width, self.height = max(width, self.NARROWEST), height
         if max(width, height) > LARGEST:
             raise ValueError(

@@ -238,9 +238,9 @@ def test_damaged_files(tiny_run, tiny_run_copy):
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",
-        "environment.json": '{"keras": 1}',
+        "environment.json": '{"format_version": 1, "keras": 1}',
         "cost.json": "nothing",
-        "best/best.json": '{"step": "five"}',
+        "best/best.json": '{"format_version": 1, "step": "five"}',
         "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
     }.items():
         (tiny_run_copy / name).write_text(content)

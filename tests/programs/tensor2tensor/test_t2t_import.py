@@ -26,7 +26,7 @@ def test_logits_and_losses(t2t, tmp_path, name):
     data = np.load(t2t / f"transformer_logits_{name}.npz")
     flags = write_model(tmp_path / "t2t", variables_of(data), str(data["hparams_json"]), LOGITS[name])
     flags += [f"--target_space_id={TARGET_SPACE}"] if name != "postnorm_notse" else []
-    model = t2tlite.load(imported(tmp_path / "run", *flags)).model
+    model = t2tlite.load(imported(tmp_path / "run", *flags)).engine.model
     logits = np.asarray(model(data["inputs"], data["targets"]))
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
     losses = token_losses(logits, data["targets"], smoothing=0.1)

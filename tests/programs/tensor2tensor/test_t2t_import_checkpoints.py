@@ -227,10 +227,10 @@ def test_a_new_run_starts_from_its_weights(tmp_path, capsys, sizes):
     assert t2t_trainer.main([f"--output_dir={tmp_path / 'new'}", f"--warm_start_from={run}", *trained]) == 0
     assert f"Starting from the weights of {run}/model.ckpt-7." in capsys.readouterr().err
     new = t2tlite.load(tmp_path / "new", "model.ckpt-1")
-    check_logits(new.model, variables, hparams, sizes)
-    before = new.model.get_weights()
-    restore_weights(new.model, f"{tmp_path}/new/model.ckpt-3")
-    assert not any(map(np.array_equal, before, new.model.get_weights()))
+    check_logits(new.engine.model, variables, hparams, sizes)
+    before = new.engine.model.get_weights()
+    restore_weights(new.engine.model, f"{tmp_path}/new/model.ckpt-3")
+    assert not any(map(np.array_equal, before, new.engine.model.get_weights()))
     assert RunFolder(tmp_path / "new").hparams() == RunFolder(run).hparams()
     manifest = RunFolder(tmp_path / "new").manifest()
     assert manifest.problem == "parallel_text"

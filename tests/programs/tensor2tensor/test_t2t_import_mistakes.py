@@ -148,7 +148,9 @@ def test_a_checkpoint_in_two_files(theirs, capsys):
     model, counters = (theirs / f"model.ckpt-8.data-0000{i}-of-00002" for i in range(2))
     checkpoint = f"--t2t_checkpoint={theirs}/model.ckpt-8"
     counters.unlink()
-    check_logits(t2tlite.load(imported(theirs.parent / "other", *given(theirs, checkpoint))).model, variables, SMALL)
+    check_logits(
+        t2tlite.load(imported(theirs.parent / "other", *given(theirs, checkpoint))).engine.model, variables, SMALL
+    )
     model.unlink()
     refused(
         theirs, capsys, r"A whole checkpoint is required\. .*/model\.ckpt-8\.data-00000-of-00002; No such", checkpoint

@@ -97,7 +97,7 @@ def test_a_full_disk(theirs, capsys):
         r"t2tlite: model\.ckpt-7 must fit on the disk of \S*/run\. Received: \S*; File too large\. Free some space and"
     )
     assert re.search(message, output.err), output.err
-    check_logits(t2tlite.load(imported(theirs.parent / "run", *given(theirs))).model, small_model()[1], SMALL)
+    check_logits(t2tlite.load(imported(theirs.parent / "run", *given(theirs))).engine.model, small_model()[1], SMALL)
     assert not list((theirs.parent / "run").glob("*temp*"))
 
 

@@ -27,7 +27,7 @@ def run(data, tmp_path_factory):
 
 
 def test_logits(run, load, data):
-    model = load(run, run / f"model.ckpt-{STEPS['final']}").model
+    model = load(run, run / f"model.ckpt-{STEPS['final']}").engine.model
     logits = np.asarray(model(data["inputs"], data["targets"]))
     filled = data["targets"] != 0
     np.testing.assert_allclose(logits[filled], data["logits"][filled], atol=1e-4)

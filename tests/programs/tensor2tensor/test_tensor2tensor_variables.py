@@ -87,7 +87,7 @@ def test_logits_of_every_form(tmp_path, form):
         wanted |= shard_shapes(size, 16, kind, even_rows(size))
     variables, sizes = draw(wanted), tuple(dict.fromkeys(size for _, size in tables))
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
-    check_logits(t2tlite.load(run).model, variables, hparams, sizes)
+    check_logits(t2tlite.load(run).engine.model, variables, hparams, sizes)
     tied = tables == ONE_TABLE and hparams["shared_embedding_and_softmax_weights"]
     assert RunFolder(run).hparams().shared_embedding_and_softmax_weights is tied
 
@@ -96,7 +96,7 @@ def test_logits_of_every_form(tmp_path, form):
 def test_two_vocabularies_of_one_size_share_a_table(tmp_path):
     hparams, variables = small_model()
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41, 41)))
-    check_logits(t2tlite.load(run).model, variables, hparams)
+    check_logits(t2tlite.load(run).engine.model, variables, hparams)
     assert sorted(path.name for path in run.glob("vocab.*")) == ["vocab.source.subwords", "vocab.target.subwords"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from random_attention import small_attention
 
 from t2tlite.programs.visualise import Attention, page
-from t2tlite.programs.visualise.attention import kinds_with, select, word_positions
+from t2tlite.programs.visualise.pair_attention import kinds_with, select, word_positions
 
 
 @pytest.fixture(scope="module")

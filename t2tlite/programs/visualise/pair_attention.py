@@ -1,0 +1,212 @@
+"""The attention weights of one sentence pair, with the pieces they belong to; `Translator.attention` makes one.
+
+The decoder reads its target shifted right by one: at position t it reads piece t - 1 (nothing at the first, shown as
+<start>) and predicts piece t. As a query, the position is labelled with the piece that it predicts; as a key, with the
+piece that it read. So a row of cross-attention shows what the model attended to when it produced that piece, and in the
+decoder's self-attention no piece attends to itself.
+"""
+
+# S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import hashlib
+import re
+import textwrap
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+KINDS = ("encoder", "decoder", "cross")
+TITLES = {"encoder": "Encoder self-attention", "decoder": "Decoder self-attention", "cross": "Cross-attention"}
+NOTES = {
+    "encoder": "From each source token to the source tokens it attends to.",
+    "decoder": "From each target token, at the position that predicts it, to the tokens read so far. The decoder reads "
+    "the target shifted right by one, <start> first, so no token attends to itself.",
+    "cross": "From each target token, at the position that predicts it, to the source tokens it attends to.",
+}
+START = "<start>"  # what the decoder reads at its first position: a vector of zeros
+SPACE = "▁"  # how SentencePiece writes a space
+
+BYTE_PIECE = re.compile(r"<0x([0-9A-F]{2})>")
+SPECIAL_PIECE = re.compile(r"</?\w+>")  # such as </s>: no text
+DIRECTION_CONTROLS = set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PairAttention:
+    """The attention weights of every head of every layer for one sentence pair.
+
+    Each array has its queries along the second axis and its keys along the third; each row sums to 1. Raises ValueError
+    if an array's shape does not fit the pieces.
+    """
+
+    source_pieces: list[str]  # S, EOS last
+    target_pieces: list[str]  # T, EOS last
+    encoder: list[np.ndarray]  # for each encoder layer float32 [H, S, S]
+    decoder: list[np.ndarray]  # for each decoder layer float32 [H, T, T]; zero above the diagonal
+    cross: list[np.ndarray]  # for each decoder layer float32 [H, T, S]
+    source: str = ""  # the sentence as text, for headings
+    target: str = ""  # its translation as text
+    run: str = ""  # the run directory of the model
+    step: int | None = None  # its checkpoint's
+    source_words: Sequence[int] = ()  # the word of each source piece but EOS, counted from 0; see alignment.py
+    target_words: Sequence[int] = ()  # likewise of the target
+
+    def __post_init__(self) -> None:
+        for kind in KINDS:
+            wanted = len(self.queries(kind)), len(self.keys(kind))
+            for number, weights in enumerate(self.layers(kind), start=1):
+                if weights.ndim != 3 or weights.shape[1:] != wanted:
+                    raise ValueError(
+                        f"Weights must be [heads, queries, keys], here [heads, {wanted[0]}, {wanted[1]}]. Received: "
+                        f"{list(weights.shape)} for {kind}, layer {number}. Give the pieces with EOS."
+                    )
+
+    def layers(self, kind: str) -> list[np.ndarray]:
+        """The weights of a kind, layer by layer: `encoder`, `decoder` or `cross`."""
+        return {"encoder": self.encoder, "decoder": self.decoder, "cross": self.cross}[kind]
+
+    def queries(self, kind: str) -> list[str]:
+        """The pieces of the rows; a target piece is at the position that predicts it."""
+        return self.source_pieces if kind == "encoder" else self.target_pieces
+
+    def keys(self, kind: str) -> list[str]:
+        """The pieces of the columns; in the decoder what each position read, <start> first."""
+        return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
+
+    def word_positions(self, kind: str, word: str) -> list[int]:
+        """The rows of a word's first occurrence among the queries; see the function of this name."""
+        text, words = (self.source, self.source_words) if kind == "encoder" else (self.target, self.target_words)
+        return word_positions(self.queries(kind), word, text, words)
+
+    @property
+    def origin(self) -> str:
+        """The run and the step, as headings name them; empty if they are not known."""
+        return ", ".join(filter(None, (self.run, "" if self.step is None else f"step {self.step:,}")))
+
+    def __repr__(self) -> str:
+        sides = ((self.source, self.source_pieces), (self.target, self.target_pieces))
+        source, target = (f"{textwrap.shorten(text, 40)!r} ({len(pieces)} tokens)" for text, pieces in sides)
+        heads = len(self.cross[0]) if self.cross else 0
+        layers = f"{len(self.encoder)} encoder and {len(self.decoder)} decoder layers"
+        return f"<Attention: {source} to {target}, {layers}, {heads} heads>"
+
+    def file_name(self, word: str | None = None) -> str:
+        """The first words of the source and a digest: a file name for each sentence pair and word, without ending."""
+        digest = hashlib.sha256(repr((self.source, self.target, word)).encode("utf-8")).hexdigest()[:6]
+        words = "-".join(re.findall(r"\w+", self.source.lower()))[:40].strip("-") or "sentence"
+        return f"{words}-{digest}"
+
+
+class Layer(NamedTuple):
+    """One kind of attention in one layer."""
+
+    kind: str
+    title: str
+    note: str  # what it shows
+    weights: np.ndarray  # [H, queries, keys]
+    queries: list[str]
+    keys: list[str]
+
+
+def select(
+    attention: PairAttention, kinds: Sequence[str], layers: Sequence[int] = (), heads: Sequence[int] = ()
+) -> tuple[list[Layer], list[int]]:
+    """What to show: each kind in each of the layers, and the heads.
+
+    Layers (by default `default_layer` of each kind) and heads (by default all) are counted from 1. Raises ValueError
+    for a kind, layer or head that the model does not have.
+    """
+    check_kinds(kinds)
+    found = []
+    for kind in kinds:
+        weights, queries, keys = attention.layers(kind), attention.queries(kind), attention.keys(kind)
+        for layer in layers or [default_layer(attention, kind)]:
+            if not 1 <= layer <= len(weights):
+                raise ValueError(
+                    f"A layer of the {'encoder' if kind == 'encoder' else 'decoder'} must be from 1 to {len(weights)}. "
+                    f"Received: {layer}, for the kind {kind}. Choose another layer, or other kinds."
+                )
+            title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
+            found.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
+    count = len(found[0].weights)
+    for head in heads or ():
+        if not 1 <= head <= count:
+            raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
+    return found, list(heads or range(1, count + 1))
+
+
+def check_kinds(kinds: Sequence[str]) -> None:
+    """Raises ValueError for an unknown kind of attention, or none."""
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown or not kinds:
+        received = repr(unknown[0]) if unknown else "none"
+        raise ValueError(f"A kind of attention must be one of {', '.join(KINDS)}. Received: {received}.")
+
+
+def default_layer(attention: PairAttention, kind: str) -> int:
+    """The last layer but one, as in the paper's Figures 3 to 5 (layer 5 of 6); the first if there are one or two."""
+    return max(1, len(attention.layers(kind)) - 1)
+
+
+def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequence[int] = ()) -> list[int]:
+    """The positions of the pieces of a word's first occurrence, counted from 0.
+
+    Given the text and the word of each piece, whole words that white space separates are found first. Otherwise the
+    text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes. There whole words (`word` may hold
+    several) are found before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece,
+    such as `</s>`, is also found. Raises ValueError if the sentence does not contain the word.
+    """
+    wanted, present = word.split(), text.split()
+    for start in range(len(present) - len(wanted) + 1 if wanted else 0):
+        if present[start : start + len(wanted)] == wanted:
+            positions = [at for at, number in enumerate(words) if start <= number < start + len(wanted)]
+            if positions:
+                return positions
+    texts = [piece_bytes(piece) for piece in pieces]
+    owner = [i for i, text in enumerate(texts) for _ in text]  # the piece of each byte
+    sentence = b"".join(texts).decode("utf-8", "surrogateescape")
+    escaped = re.escape(word.strip())
+    if escaped:
+        for pattern in (rf"(?<!\w){escaped}(?!\w)", escaped):
+            if found := re.search(pattern, sentence):
+                start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in found.span())
+                return sorted(set(owner[start:end]))
+        if word in pieces:
+            return [list(pieces).index(word)]
+    shown = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+    raise ValueError(
+        f"The word must be in the sentence. Received: {word!r}, and the sentence {shown!r}. Choose a word of it."
+    )
+
+
+def kinds_with(attention: PairAttention, word: str) -> list[str]:
+    """The kinds in which a word is a query (source words: encoder); ValueError if neither sentence contains it."""
+    found = []
+    for kind in KINDS:
+        with contextlib.suppress(ValueError):
+            attention.word_positions(kind, word)
+            found.append(kind)
+    if not found:
+        raise ValueError(
+            f"The word must be in the source or the target. Received: {word!r}, the source {attention.source!r} and "
+            f"the target {attention.target!r}. Choose a word of them."
+        )
+    return found
+
+
+def piece_bytes(piece: str) -> bytes:
+    """The text of a piece in UTF-8; empty for a special piece such as `</s>`."""
+    if found := BYTE_PIECE.fullmatch(piece):
+        return bytes([int(found[1], 16)])
+    return b"" if SPECIAL_PIECE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
+
+
+def printable(piece: str) -> str:
+    """A piece that is safe in any document: control characters become U+FFFD."""
+    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in DIRECTION_CONTROLS else c for c in piece)
