@@ -46,9 +46,10 @@ test-faults: install-tests  ## kill one run at random moments and compare its re
 
 check: lint types test  ## everything a commit must pass: ruff, mypy, import direction, tests
 
-lint: install-tests  ## ruff: mistakes and formatting
+lint: install-tests  ## ruff: mistakes and formatting; names and words that have better ones
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -q tests/test_words.py
 
 # mypy sees the packages where they are installed, not where they lie: problems/ as t2tlite/problems, and so on.
 types: install-tests  ## mypy

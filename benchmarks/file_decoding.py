@@ -53,15 +53,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def measure(args: argparse.Namespace, folder: Path) -> None:
     """Runs the programs in turn and prints a table."""
-    source, job, found = folder / "source.txt", folder / "job.npz", folder / "found"
+    source, job, output = folder / "source.txt", folder / "job.npz", folder / "output"
     sentences = run_dataset(RunFolder(args.run)).store(args.split).source_text() * args.copies
     write_lines(source, sentences)
     encoder = write_job(args.run, sentences, args.batch, job)
-    flags = f"--output_dir={args.run.absolute()}", f"--decode_from_file={source}", f"--decode_to_file={found}"
+    flags = f"--output_dir={args.run.absolute()}", f"--decode_from_file={source}", f"--decode_to_file={output}"
     commands = {"t2tlite": [sys.executable, "-m", "t2tlite.bin.t2t_decoder", *flags]}
     for name, module in MODULES.items():
         if python := find_python(PEERS[name][0], args.peers):
-            commands[name] = [python, "-m", module, str(job), str(found)]
+            commands[name] = [python, "-m", module, str(job), str(output)]
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     outputs: dict[str, list[str]] = {}
     for _ in range(args.repeats):
@@ -71,7 +71,7 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
             seconds[name].append(time.perf_counter() - start)
             if done.returncode:
                 raise RuntimeError(f"{name} failed:\n{done.stderr[-2000:]}")
-            lines = list(read_lines(found))
+            lines = list(read_lines(output))
             outputs[name] = lines if name == "t2tlite" else [encoder.decode(json.loads(line)) for line in lines]
             print(f"{name}: {seconds[name][-1]:.1f} s", flush=True)
     ours = statistics.median(seconds["t2tlite"])

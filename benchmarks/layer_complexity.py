@@ -36,7 +36,7 @@ with quiet_stderr():
     from t2tlite.layers.attention import MultiHeadAttention
 
 HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
-MOST_RUNS, MOST_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
+MAX_RUNS, MAX_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
 FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
 START, END = "<!-- measured: `python benchmarks/layer_complexity.py --document=docs/table1.md` -->\n", "<!-- end -->\n"
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
@@ -141,7 +141,7 @@ def measure(size: Size) -> Cost:
     ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that using it again counts
     before, peaks, seconds = memory_bytes("VmRSS"), [], []
     Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
-    while len(seconds) < 2 or (len(seconds) < MOST_RUNS and sum(seconds) < MOST_SECONDS):
+    while len(seconds) < 2 or (len(seconds) < MAX_RUNS and sum(seconds) < MAX_SECONDS):
         start = time.process_time()
         run(x)
         seconds.append(time.process_time() - start)
@@ -164,8 +164,8 @@ def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
 
 def memory_bytes(field: str) -> int:
     """What this process holds (VmRSS), or has held at most (VmHWM)."""
-    found = re.search(rf"^{field}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return 1024 * int(found[1]) if found else 0
+    match = re.search(rf"^{field}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return 1024 * int(match[1]) if match else 0
 
 
 def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:

@@ -153,8 +153,8 @@ def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr
     for line in server.stderr:
-        if found := re.search(r"Ready: http://127.0.0.1:(\d+)", line):
-            return server, int(found[1])
+        if match := re.search(r"Ready: http://127.0.0.1:(\d+)", line):
+            return server, int(match[1])
     raise SystemExit(f"The server ended with status {server.wait()}.")
 
 
@@ -208,17 +208,17 @@ async def measure(args: argparse.Namespace, sentences: list[str], server: subpro
 
     await load(args.clients, 2 * args.clients, translate, port)  # warm
     print(f"load of the machine, of other programs too: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    one = await load(1, args.sentences // 10, translate, port)
-    print(f"1 client:    {one}", flush=True)
-    asked = [sentences[i % len(sentences)] for i in range(args.sentences)]
-    process, rates, best = psutil.Process(server.pid), [], one
+    single = await load(1, args.sentences // 10, translate, port)
+    print(f"1 client:    {single}", flush=True)
+    texts = [sentences[i % len(sentences)] for i in range(args.sentences)]
+    process, rates, best = psutil.Process(server.pid), [], single
     for _ in range(args.repeats):
         cpu = cpu_seconds(process)
         many = await load(args.clients, args.sentences, translate, port)
         cpu = cpu_seconds(process) - cpu
-        best = max(best, many, key=lambda found: found.per_second)
+        best = max(best, many, key=lambda result: result.per_second)
         here, there = multiprocessing.Pipe()
-        work = (args.run, asked, args.engine, there)
+        work = (args.run, texts, args.engine, there)
         decoder = multiprocessing.get_context("spawn").Process(target=decoder_speed, args=work)
         decoder.start()
         seconds, decoder_cpu = await asyncio.get_running_loop().run_in_executor(None, here.recv)
@@ -226,8 +226,8 @@ async def measure(args: argparse.Namespace, sentences: list[str], server: subpro
         print(f"{args.clients} clients:  {many}; {1000 * cpu / args.sentences:.1f} ms of CPU time a sentence")
         print(f"t2t-decoder: {rates[-1]:.1f} sentences/s; {1000 * decoder_cpu / args.sentences:.1f} ms of CPU time")
         print(f"the server reaches {many.per_second / rates[-1]:.2f} of t2t-decoder's speed", flush=True)
-    print(f"best of {args.repeats}: {best.per_second / one.per_second:.1f} times one client", flush=True)
-    expected = decoder_outputs(args.run, asked, args.engine)
+    print(f"best of {args.repeats}: {best.per_second / single.per_second:.1f} times one client", flush=True)
+    expected = decoder_outputs(args.run, texts, args.engine)
     differing = sum(translation(body) != line for body, line in zip(best.bodies, expected, strict=True))
     print(f"translations that differ from t2t-decoder's: {differing} of {args.sentences}", flush=True)
     await memory(args, sentences, server, port)
@@ -249,10 +249,10 @@ async def memory(args: argparse.Namespace, sentences: list[str], server: subproc
     sizes = []
     parts = 5
     for _ in range(parts):
-        found = await load(args.clients, args.requests // parts, translate, port)
+        result = await load(args.clients, args.requests // parts, translate, port)
         sizes.append(process.memory_info().rss >> 20)
     print(f"memory after each fifth of {args.requests} requests of random length: {sizes} MiB", flush=True)
-    print(f"statuses of the last fifth, 0 for those broken off: {dict(found.statuses)}", flush=True)
+    print(f"statuses of the last fifth, 0 for those broken off: {dict(result.statuses)}", flush=True)
 
 
 async def malformed(args: argparse.Namespace, port: int) -> None:
@@ -269,24 +269,24 @@ async def malformed(args: argparse.Namespace, port: int) -> None:
         types = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "text/plain"
         return await client.post(draw.choice(PATHS), bodies[number], draw.choice(types))
 
-    found = await load(8, args.malformed, send, port)
-    print(f"statuses of {args.malformed} malformed requests: {dict(sorted(found.statuses.items()))}", flush=True)
+    result = await load(8, args.malformed, send, port)
+    print(f"statuses of {args.malformed} malformed requests: {dict(sorted(result.statuses.items()))}", flush=True)
 
 
 async def sigterm(args: argparse.Namespace, sentences: list[str], server: subprocess.Popen[str], port: int) -> None:
     """Stops the server while it answers."""
     texts = [" ".join(sentences[i : i + 3]) for i in range(args.clients)]
     clients = [Client(port) for _ in texts]
-    asked = [
+    requests = [
         asyncio.ensure_future(c.post("/v1/translate", request_body(t))) for c, t in zip(clients, texts, strict=True)
     ]
     watching = Client(port)
     while True:  # until all are accepted
-        found = re.search(rb"^t2tlite_active_requests (\S+)", (await watching.get("/metrics"))[1], re.MULTILINE)
-        if found and float(found[1]) > min(args.clients, sum(not one.done() for one in asked)):
+        match = re.search(rb"^t2tlite_active_requests (\S+)", (await watching.get("/metrics"))[1], re.MULTILINE)
+        if match and float(match[1]) > min(args.clients, sum(not request.done() for request in requests)):
             break
     server.send_signal(signal.SIGTERM)
-    answers = await asyncio.gather(*asked, return_exceptions=True)
+    answers = await asyncio.gather(*requests, return_exceptions=True)
     kinds = collections.Counter(a[0] if isinstance(a, tuple) else type(a).__name__ for a in answers)
     loop = asyncio.get_running_loop()
     status = await loop.run_in_executor(None, server.wait, START_S)

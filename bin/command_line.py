@@ -45,11 +45,11 @@ class Args(SimpleNamespace):
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
     """The flags of a command in order; PROBLEM_OPTIONS stands for those of all problems."""
-    own = own_flags(names)
+    command_flags = own_flags(names)
     flags: dict[str, Flag] = {}
-    for name, flag in own.items():
+    for name, flag in command_flags.items():
         if name == PROBLEM_OPTIONS:
-            flags |= {option: flag for option, flag in problem_flags().items() if option not in own}
+            flags |= {option: flag for option, flag in problem_flags().items() if option not in command_flags}
         else:
             flags[name] = flag
     return flags
@@ -82,9 +82,9 @@ def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
         raise absl_flags.Error(f"Every argument is a flag, --name=value. Received: {' '.join(rest)!r}.")
     args = {name: getattr(values, name) for name in known}
     args |= {name: _expand(value) for name, value in args.items() if name not in TEXT_FLAGS}
-    own = own_flags(names)
-    options = {name: value for name, value in args.items() if name not in own and value is not None}
-    args = {name: value for name, value in args.items() if name in own}
+    command_flags = own_flags(names)
+    options = {name: value for name, value in args.items() if name not in command_flags and value is not None}
+    args = {name: value for name, value in args.items() if name in command_flags}
     return Args(**args, options={name: tuple(v) if isinstance(v, list) else v for name, v in options.items()})
 
 

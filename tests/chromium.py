@@ -49,5 +49,5 @@ def accessibility_violations(page: Any) -> list[str]:
     """What axe-core finds wrong with a page of `opened`: the rule and the elements."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page).response["violations"]
-    return [f"{one['help']}: {[node['html'][:200] for node in one['nodes']]}" for one in found]
+    violations = Axe().run(page).response["violations"]
+    return [f"{violation['help']}: {[node['html'][:200] for node in violation['nodes']]}" for violation in violations]

@@ -44,8 +44,8 @@ def blocks(document: Path) -> list[Block]:
         cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "code"]
         return [Block(number, "python", "".join(cell["source"]), "") for number, cell in enumerate(cells, start=1)]
     return [
-        Block(text.count("\n", 0, found.start()) + 1, found[3].strip(), found[4], found[1] or "")
-        for found in BLOCK.finditer(text)
+        Block(text.count("\n", 0, match.start()) + 1, match[3].strip(), match[4], match[1] or "")
+        for match in BLOCK.finditer(text)
     ]
 
 

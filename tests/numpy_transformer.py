@@ -122,21 +122,21 @@ def shapes(hparams: dict) -> dict[str, tuple[int, ...]]:
     keys, values = (hparams.get(f"attention_{part}_channels") or width for part in ("key", "value"))
     attention = {"q": (width, keys), "k": (width, keys), "v": (width, values), "output_transform": (values, width)}
     pre_norm = hparams["layer_preprocess_sequence"] == "n"
-    found: dict[str, tuple[int, ...]] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
     norms = ["encoder/layer_prepostprocess", "decoder/layer_prepostprocess"] if pre_norm else []
     for stack, sublayers in (("encoder", ("self_attention",)), ("decoder", ("self_attention", "encdec_attention"))):
         for i in range(hparams.get(f"num_{stack}_layers") or hparams["num_hidden_layers"]):
             layer = f"{stack}/layer_{i}"
             for name in sublayers:
-                found |= {f"{layer}/{name}/multihead_attention/{k}/kernel": v for k, v in attention.items()}
-            found |= {f"{layer}/ffn/conv1/kernel": (width, inner), f"{layer}/ffn/conv1/bias": (inner,)}
-            found |= {f"{layer}/ffn/conv2/kernel": (inner, width), f"{layer}/ffn/conv2/bias": (width,)}
+                shapes |= {f"{layer}/{name}/multihead_attention/{k}/kernel": v for k, v in attention.items()}
+            shapes |= {f"{layer}/ffn/conv1/kernel": (width, inner), f"{layer}/ffn/conv1/bias": (inner,)}
+            shapes |= {f"{layer}/ffn/conv2/kernel": (inner, width), f"{layer}/ffn/conv2/bias": (width,)}
             kind = "layer_prepostprocess" if pre_norm else "layer_postprocess"
             norms += [f"{layer}/{name}/{kind}" for name in (*sublayers, "ffn")]
-    found |= {f"{norm}/layer_norm/layer_norm_{part}": (width,) for norm in norms for part in ("scale", "bias")}
+    shapes |= {f"{norm}/layer_norm/layer_norm_{part}": (width,) for norm in norms for part in ("scale", "bias")}
     if hparams["use_target_space_embedding"]:
-        found["target_space_embedding/kernel"] = (32, width)
-    return {f"transformer/body/{name}": shape for name, shape in found.items()}
+        shapes["target_space_embedding/kernel"] = (32, width)
+    return {f"transformer/body/{name}": shape for name, shape in shapes.items()}
 
 
 def shard_shapes(size: int, width: int, kind: str, rows: list[int]) -> dict[str, tuple[int, ...]]:

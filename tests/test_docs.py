@@ -35,8 +35,8 @@ def test_files_exist(document):
     assert missing == []
 
 
-def mistake(command: Command, own: Collection[str] = ()) -> str:
-    """What is wrong with a command line, or nothing. `own`: a user's problems and sets; their flags are not known."""
+def mistake(command: Command, users: Collection[str] = ()) -> str:
+    """What is wrong with a command line, or nothing. `users`: a user's problems and sets; their flags are not known."""
     program, words = command
     if "--help" in words:
         return ""
@@ -46,7 +46,7 @@ def mistake(command: Command, own: Collection[str] = ()) -> str:
         return "" if any(word.startswith("--t2t_usr_dir") for word in words) else str(error)
     except (absl_flags.Error, ValueError) as error:
         return str(error)
-    known = {*own, *registry.list_problems(), *registry.list_hparams()}
+    known = {*users, *registry.list_problems(), *registry.list_hparams()}
     names = [getattr(args, name, None) for name in ("problem", "hparams_set", "show_hparams")]
     unknown = [name for name in filter(None, names) if name not in known and not re.fullmatch(r"[A-Z_.]+", name)]
     return f"There is no {' and no '.join(unknown)}." if unknown else ""
@@ -56,17 +56,17 @@ def mistake(command: Command, own: Collection[str] = ()) -> str:
 def test_commands_are_understood(document, tmp_path, monkeypatch):
     """Each command in a block has flags that its program takes, with values of their types."""
     (tmp_path / "flags.txt").write_text("")
-    found = []
-    own: set[str] = set()  # problems and hparam sets of a package of the user's
+    mistakes = []
+    users: set[str] = set()  # problems and hparam sets of a package of the user's
     for block in blocks(document):
         for line in lines(block.text):
             line = re.sub(r"--flagfile=\S+", f"--flagfile={tmp_path}/flags.txt", line)
             for command in commands(line):
                 if any(word.startswith("--t2t_usr_dir") for word in command.words):
-                    own |= {word.partition("=")[2] for word in command.words}
-                if wrong := mistake(command, own):
-                    found.append(f"{document.name}, block at {block.line}: {line}: {wrong}")
-    assert found == []
+                    users |= {word.partition("=")[2] for word in command.words}
+                if wrong := mistake(command, users):
+                    mistakes.append(f"{document.name}, block at {block.line}: {line}: {wrong}")
+    assert mistakes == []
 
 
 @pytest.mark.parametrize("document", [d for d in DOCUMENTS if d.name not in FOREIGN], ids=lambda path: path.name)

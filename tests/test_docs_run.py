@@ -110,7 +110,7 @@ def quick(command: Command) -> list[str]:
         if flag in LISTS:
             given = [word.partition("=")[2] for word in command.words if word.startswith(f"--{flag}=")]
             fields = dict(field.split("=") for field in ",".join([*given, value]).split(","))
-            value = ",".join(f"{name}={one}" for name, one in fields.items())
+            value = ",".join(f"{name}={field}" for name, field in fields.items())
         added.append(f"--{flag}={value}")
     return [*command.words, *added]
 
@@ -134,9 +134,9 @@ def test_blocks_run(document, tiny_run, tmp_path, monkeypatch, capsys):
                 if assigned := re.fullmatch(r"(\w+)=(\S+)", line):
                     variables[assigned[1]] = assigned[2]
                     continue
-                found = [*commands(line, variables)]
-                assert len(found) == bool(line), f"{where}: only commands of ours can be run. Received: {line}"
-                for command in found:
+                line_commands = [*commands(line, variables)]
+                assert len(line_commands) == bool(line), f"{where}: only commands of ours can be run. Received: {line}"
+                for command in line_commands:
                     status = importlib.import_module(SCRIPTS[command.program]).main(quick(command))
                     assert status == 0, f"{where}: {line}\n{capsys.readouterr().err}"
                     count += 1

@@ -53,8 +53,8 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("hparams",):            ({"config", "registry", "programs.table3.rows"}, set()),
     ("bin",):                (ANYTHING,                                 ANYTHING),
 }  # fmt: skip
-RULES = {name: (own | set(names) if own is not ANYTHING else ANYTHING, others)
-         for names, (own, others) in ROWS.items() for name in names}  # fmt: skip
+RULES = {name: (ours | set(names) if ours is not ANYTHING else ANYTHING, others)
+         for names, (ours, others) in ROWS.items() for name in names}  # fmt: skip
 
 DESIGN = ROOT / "docs" / "design.md"
 TABLE_START = "<!-- imports: `python tests/test_import_direction.py` writes this table -->\n"
@@ -67,7 +67,7 @@ def rules_as_markdown() -> str:
     def shown(names: set[str] | None) -> str:
         return "anything" if names is ANYTHING else ", ".join(f"`{name}`" for name in sorted(names)) or "nothing"
 
-    rows = [f"| {shown(set(names))} | {shown(own)} | {shown(others)} |" for names, (own, others) in ROWS.items()]
+    rows = [f"| {shown(set(names))} | {shown(ours)} | {shown(others)} |" for names, (ours, others) in ROWS.items()]
     return "\n".join(["| module | may import of t2tlite | and of other packages |", "|---|---|---|", *rows]) + "\n"
 
 
@@ -107,12 +107,12 @@ LIGHT = [
 
 def modules() -> dict[str, Path]:
     """Every module of the project by the name it is installed under."""
-    found = {}
+    modules = {}
     for folder, package in FOLDERS.items():
         for path in sorted((ROOT / folder).rglob("*.py")):
             inner = path.relative_to(ROOT / folder).with_suffix("").parts
-            found[".".join((package, *inner)).removesuffix(".__init__")] = path
-    return found
+            modules[".".join((package, *inner)).removesuffix(".__init__")] = path
+    return modules
 
 
 MODULES = modules()
@@ -143,7 +143,7 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
     rule = rule_of(module)
     if rule is None:
         return [f"{module} has no row in the table of tests/test_import_direction.py. Add one."]
-    own, others = RULES[rule]
+    ours, others = RULES[rule]
     folder = rule.split(".")[0]
     messages = []
     for name in imported(source, module if is_package else module.rpartition(".")[0]):
@@ -153,7 +153,7 @@ def violations(module: str, source: str, is_package: bool = False) -> list[str]:
         if top == "t2tlite":
             target = below.split(".")[0]
             names = {".".join(below.split(".")[:end]) for end in range(1, below.count(".") + 2)}
-            allowed = own is ANYTHING or bool(names & own) or (target == folder and "." not in rule)
+            allowed = ours is ANYTHING or bool(names & ours) or (target == folder and "." not in rule)
         else:
             allowed = others is ANYTHING or top in others
         if not allowed:
@@ -222,7 +222,7 @@ def test_nothing_imports_itself_through_others(name_of):
     graphlib.TopologicalSorter(imports_between(name_of)).prepare()  # raises a CycleError that names the circle
 
 
-def test_importing_t2tlite_loads_only_the_settings_for_tensorflow():
+def test_import_of_t2tlite_loads_only_the_settings():
     code = "import sys, t2tlite; print(*sorted(m for m in sys.modules if m.startswith('t2tlite.')))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.split() == ["t2tlite.machine"]

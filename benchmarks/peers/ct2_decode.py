@@ -61,14 +61,14 @@ def main() -> None:
         translator = ctranslate2.Translator(folder, compute_type=dtype, inter_threads=1, intra_threads=CORES)
 
     def decode(inputs: np.ndarray) -> int:
-        found = translator.translate_batch(
+        results = translator.translate_batch(
             [[tokens[i] for i in row if i != PAD] for row in inputs],
             beam_size=job.beam_size,
             length_penalty=0.6,
             min_decoding_length=job.steps,
             max_decoding_length=job.steps,
         )
-        return len(found[0].hypotheses[0])
+        return len(results[0].hypotheses[0])
 
     measure_decoding(f"CTranslate2 {ctranslate2.__version__}", dtype, job, decode)
 

@@ -47,7 +47,7 @@ def main() -> None:
     def decode(inputs: np.ndarray) -> int:
         ids = torch.from_numpy(inputs).long()
         with torch.inference_mode():
-            found = model.generate(
+            sequences = model.generate(
                 ids,
                 attention_mask=(ids != PAD).long(),
                 num_beams=job.beam_size,
@@ -56,7 +56,7 @@ def main() -> None:
                 min_new_tokens=job.steps,
                 max_new_tokens=job.steps,
             )
-        return found.shape[1] - 1  # less the start of the sequence
+        return sequences.shape[1] - 1  # less the start of the sequence
 
     measure_decoding(f"Hugging Face transformers {transformers.__version__}", dtype, job, decode)
 

@@ -44,7 +44,7 @@ def main() -> None:
     def translate(ids: np.ndarray) -> list[list[int]]:
         inputs = torch.from_numpy(ids).long()
         with torch.inference_mode():
-            found = model.generate(
+            rows = model.generate(
                 inputs,
                 attention_mask=(inputs != PAD).long(),
                 num_beams=settings["beam_size"],
@@ -53,7 +53,7 @@ def main() -> None:
                 max_new_tokens=ids.shape[1] + settings["extra_length"],
                 suppress_tokens=[PAD, start],
             )
-        return [[i for i in row[1:].tolist() if i not in (PAD, EOS)] for row in found]
+        return [[i for i in row[1:].tolist() if i not in (PAD, EOS)] for row in rows]
 
     decode_file(translate, job)
 

@@ -40,8 +40,8 @@ def main() -> None:
 
     @tf.function(input_signature=(tf.TensorSpec((None, None), tf.int32),))
     def infer(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        found = model.infer({"ids": inputs, "length": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)})
-        return found["tokens"], found["length"]
+        output = model.infer({"ids": inputs, "length": tf.math.count_nonzero(inputs, axis=1, dtype=tf.int32)})
+        return output["tokens"], output["length"]
 
     def translate(ids: np.ndarray) -> list[list[int]]:
         tokens, lengths = infer(np.where(ids == 0, 0, ids + 1))
@@ -70,12 +70,12 @@ def copy_weights(model, weights: dict[str, np.ndarray]) -> None:  # type: ignore
                 parts["cross_attention"] = layer.attention[0]
             for kind, part in parts.items():
                 copy_norm(part.input_layer_norm, weights, f"{name}_{i}/{kind}_residual/norm")
-                found = part.layer
+                attention = part.layer
                 for here, there in (
-                    (found.linear_queries, "query"),
-                    (found.linear_keys, "key"),
-                    (found.linear_values, "value"),
-                    (found.linear_output, "output_transform"),
+                    (attention.linear_queries, "query"),
+                    (attention.linear_keys, "key"),
+                    (attention.linear_values, "value"),
+                    (attention.linear_output, "output_transform"),
                 ):
                     here.kernel.assign(weights[f"{name}_{i}/{kind}/{there}/kernel"])
                     here.bias.assign(tf.zeros_like(here.bias))

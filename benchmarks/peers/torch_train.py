@@ -16,7 +16,7 @@ import torch
 from program import CORES, EOS, PAD, Job, measure_training, peer_arguments
 from torch import nn
 
-MOST_POSITIONS = 1024
+MAX_POSITIONS = 1024
 
 
 class Transformer(nn.Module):
@@ -31,7 +31,7 @@ class Transformer(nn.Module):
             size, job.num_heads, job.num_layers, job.num_layers, job.filter_size, dropout=0.1, batch_first=True
         )
         self.dropout = nn.Dropout(0.1)
-        angles = torch.arange(MOST_POSITIONS)[:, None] / 10_000 ** (torch.arange(0, size, 2) / size)
+        angles = torch.arange(MAX_POSITIONS)[:, None] / 10_000 ** (torch.arange(0, size, 2) / size)
         self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:

@@ -75,7 +75,7 @@ def test_training_learns_its_batch(run):
     assert training["losses"][-1] < training["losses"][0] - 0.5
 
 
-def test_utilisation_is_the_models_flops_over_those_of_the_matrix_product(run):
+def test_utilisation_is_relative_to_a_matrix_product(run):
     training, rates = run[1]["results"][0], run[1]["matmul_flops_per_second"]
     median = np.median(training["step_seconds"])
     rows, length = 100 // 9, 9

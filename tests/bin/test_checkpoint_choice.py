@@ -28,7 +28,7 @@ def last_lines(capsys):
     return capsys.readouterr().out.partition("The run is in ")[2].splitlines()[1:]
 
 
-def test_the_last_lines_name_the_newest_and_the_best_with_their_metrics(tiny_run, tmp_path, fake_dev_losses, capsys):
+def test_last_lines_name_the_newest_and_the_best_checkpoint(tiny_run, tmp_path, fake_dev_losses, capsys):
     fake_dev_losses += [2.0, 3.0, 2.5]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
     assert last_lines(capsys) == [

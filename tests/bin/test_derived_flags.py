@@ -65,15 +65,15 @@ def test_options_of_our_problems():
     options = """vocab_size vocab_type vocab_file max_length max_length_ratio train_source train_target dev_source
         dev_target test_source test_target source_language target_language train_size linearisation fragments
         extra_trees""".split()
-    found = problem_flags()
-    assert set(options) <= found.keys()
+    actual = problem_flags()
+    assert set(options) <= actual.keys()
     for name in set(options):
-        assert "Explained in" not in found[name].help, name
-        assert found[name].default is None
-    kinds = {name: found[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
+        assert "Explained in" not in actual[name].help, name
+        assert actual[name].default is None
+    kinds = {name: actual[name].kind for name in ("vocab_size", "vocab_type", "vocab_file", "max_length_ratio")}
     assert kinds == {"vocab_size": int, "vocab_type": str, "vocab_file": list, "max_length_ratio": float}
-    assert "of about vocab_size pieces. (default: sentencepiece)" in found["vocab_type"].help
-    assert found["extra_trees"].help.startswith("wsj_parsing_semi: Additional training files")
+    assert "of about vocab_size pieces. (default: sentencepiece)" in actual["vocab_type"].help
+    assert actual["extra_trees"].help.startswith("wsj_parsing_semi: Additional training files")
 
 
 def test_options_of_other_problems(monkeypatch):
@@ -104,15 +104,15 @@ def test_options_of_other_problems(monkeypatch):
 
         vocab_size: int = 300
 
-    found = problem_flags()
+    actual = problem_flags()
     share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
     share += "many as it allows. (default: the problem's)"
-    assert found["vocab_size"] == (share, int, None)
-    assert found["words"] == ("first, second: Words.", list, None)
+    assert actual["vocab_size"] == (share, int, None)
+    assert actual["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"
-    assert found["shuffled"] == (explained, bool, None)
-    assert "nothing" not in found
-    assert "reverse" not in found
+    assert actual["shuffled"] == (explained, bool, None)
+    assert "nothing" not in actual
+    assert "reverse" not in actual
     assert Second(nothing="any").nothing == "any"
     with pytest.raises(ValueError, match=r"^vocab_size must be of type int\. Received: '200'\.$"):
         Second(vocab_size="200")

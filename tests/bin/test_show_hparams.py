@@ -26,29 +26,29 @@ def shown(capsys):
 
 def rows(text: str) -> dict[str, tuple[str, str, str]]:
     """Field -> (mark, value and what stands behind it, meaning)."""
-    found, name = {}, ""
+    actual, name = {}, ""
     for line in text.splitlines():
         if line[:2] in ("* ", "  ") and line[2:3].strip():
             name, _, value = line[2:].partition("=")
-            found[name] = (line[0], value, "")
+            actual[name] = (line[0], value, "")
         elif line.startswith("      ") and name:
-            found[name] = (*found[name][:2], f"{found[name][2]} {line.strip()}".strip())
-    return found
+            actual[name] = (*actual[name][:2], f"{actual[name][2]} {line.strip()}".strip())
+    return actual
 
 
 def test_every_field_has_value_and_meaning(shown):
-    found = rows(shown("transformer_base"))
-    assert list(found) == [field.name for field in dataclasses.fields(HParams)]
+    actual = rows(shown("transformer_base"))
+    assert list(actual) == [field.name for field in dataclasses.fields(HParams)]
     for field in dataclasses.fields(HParams):
-        assert found[field.name] == (" ", str(field.default), facts_of(field).meaning)
+        assert actual[field.name] == (" ", str(field.default), facts_of(field).meaning)
         assert facts_of(field).meaning, field.name
 
 
 def test_what_differs_from_the_base_model(shown):
     """The big model of Table 3: 1024 wide, 4096 in the feed-forward layers, 16 heads, dropout 0.3, 300,000 steps."""
     text = shown("transformer_big")
-    found = rows(text)
-    changed = {name: value for name, (mark, value, _) in found.items() if mark == "*"}
+    actual = rows(text)
+    changed = {name: value for name, (mark, value, _) in actual.items() if mark == "*"}
     assert changed == {
         "hidden_size": "1024  [512]",
         "filter_size": "4096  [2048]",
@@ -61,9 +61,9 @@ def test_what_differs_from_the_base_model(shown):
 
 
 def test_changes(shown, capsys):
-    found = rows(shown("transformer_big", "--hparams=num_heads=8, batch_size=2048"))
-    assert found["num_heads"][:2] == (" ", "8")
-    assert found["batch_size"][:2] == ("*", "2048  [4096]")
+    actual = rows(shown("transformer_big", "--hparams=num_heads=8, batch_size=2048"))
+    assert actual["num_heads"][:2] == (" ", "8")
+    assert actual["batch_size"][:2] == ("*", "2048  [4096]")
     assert t2t_trainer.main(["--show_hparams=transformer_bigg"]) == 1
     assert "There is no hparam set 'transformer_bigg'. Did you mean 'transformer_big'" in capsys.readouterr().err
 

@@ -30,24 +30,24 @@ def flags(run) -> list[str]:
 
 def test_attention_of_the_models_own_translation(run):
     model = t2tlite.load(run)
-    found = model.attention(SENTENCE)
-    source, target = len(found.source_pieces), len(found.target_pieces)
-    assert found.target == model.translate([SENTENCE])[0]
-    assert "".join(found.source_pieces).replace("▁", " ").strip() == SENTENCE + "</s>"
-    assert found.target_pieces[-1] == "</s>"
-    assert found.queries("cross") == found.target_pieces
-    assert found.keys("decoder") == ["<start>", *found.target_pieces[:-1]]
-    shapes = [[layer.shape for layer in stack] for stack in (found.encoder, found.decoder, found.cross)]
+    actual = model.attention(SENTENCE)
+    source, target = len(actual.source_pieces), len(actual.target_pieces)
+    assert actual.target == model.translate([SENTENCE])[0]
+    assert "".join(actual.source_pieces).replace("▁", " ").strip() == SENTENCE + "</s>"
+    assert actual.target_pieces[-1] == "</s>"
+    assert actual.queries("cross") == actual.target_pieces
+    assert actual.keys("decoder") == ["<start>", *actual.target_pieces[:-1]]
+    shapes = [[layer.shape for layer in stack] for stack in (actual.encoder, actual.decoder, actual.cross)]
     assert shapes == [[(2, source, source)], [(2, target, target)], [(2, target, source)]]
-    assert {layer.dtype for layer in found.encoder + found.decoder + found.cross} == {np.dtype(np.float32)}
+    assert {layer.dtype for layer in actual.encoder + actual.decoder + actual.cross} == {np.dtype(np.float32)}
 
 
 def test_attention_of_a_given_translation(run):
     model = t2tlite.load(run)
-    own, given = model.attention(SENTENCE), model.attention(SENTENCE, "hund sieht")
+    model_attention, given = model.attention(SENTENCE), model.attention(SENTENCE, "hund sieht")
     assert given.target == "hund sieht"
-    np.testing.assert_array_equal(own.encoder[0], given.encoder[0])
-    assert given.cross[0].shape != own.cross[0].shape
+    np.testing.assert_array_equal(model_attention.encoder[0], given.encoder[0])
+    assert given.cross[0].shape != model_attention.cross[0].shape
 
 
 def test_blank_source(run):

@@ -75,8 +75,8 @@ def result(folder: Path) -> dict:
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
     lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
-    (found,) = [line for line in lines if row in line[:2]]
-    return found
+    (actual,) = [line for line in lines if row in line[:2]]
+    return actual
 
 
 @pytest.mark.slow
@@ -94,36 +94,36 @@ def test_interrupted_sweep_has_its_table_so_far_and_resumes(swept):
 def test_measured_twice_over(swept):
     """Perplexity by the decoder's scores, BLEU by sacrebleu itself on the translations kept."""
     folder = swept[0] / "base"
-    found = result(folder)
+    actual = result(folder)
     model = load(folder)
     store = run_dataset(RunFolder(folder)).store("dev")
     log_probs = model.score(store.source_text(), store.target_text())
-    assert found["loss"] == pytest.approx(-sum(log_probs) / store.target_lengths.sum(), rel=1e-4)
-    assert found["perplexity"] == pytest.approx(math.exp(found["loss"]))
+    assert actual["loss"] == pytest.approx(-sum(log_probs) / store.target_lengths.sum(), rel=1e-4)
+    assert actual["perplexity"] == pytest.approx(math.exp(actual["loss"]))
     translations = (folder / "decodes" / "dev.6.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    assert found["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
+    assert actual["bleu"] == pytest.approx(sacrebleu.corpus_bleu(translations, [store.target_text()]).score)
     assert translations == model.translate(store.source_text(), beam_size=4)
-    assert "tok:13a" in found["bleu_signature"]
-    assert found["parameters"] == model.engine.parameters
-    assert found["training_flops"] > 0
-    assert found["seconds"] > 0
+    assert "tok:13a" in actual["bleu_signature"]
+    assert actual["parameters"] == model.engine.parameters
+    assert actual["training_flops"] > 0
+    assert actual["seconds"] > 0
 
 
 @pytest.mark.slow
 def test_table(swept):
     text = (swept[0] / "table3.md").read_text(encoding="utf-8")
-    found = result(swept[0] / "base")
-    ours = [f"{found['perplexity']:.2f}", f"{found['bleu']:.2f}"]
+    actual = result(swept[0] / "base")
+    ours = [f"{actual['perplexity']:.2f}", f"{actual['bleu']:.2f}"]
     base = ["1", "16", "16", "2", "8", "8", "0.1", "0.1", "6"]
     assert cells(text, "base")[2:11] == base
     assert cells(text, "base")[12:] == [*ours, "65", "4.92", "25.8"]
     assert cells(text, "hs256")[2:11] == ["", "8", "", "", "4", "4", "", "", ""]
-    assert f"`{found['bleu_signature']}`" in text
+    assert f"`{actual['bleu_signature']}`" in text
     assert "Command: `t2t-table3 " in text
     assert "TensorFlow 2." in text
     table = json.loads((swept[0] / "table3.json").read_text(encoding="utf-8"))
     rows = {row["name"]: row for row in table["rows"]}
-    assert rows["base"]["results"] == [found]
+    assert rows["base"]["results"] == [actual]
     assert rows["hs256"]["paper"] == {"parameters_millions": 28, "perplexity": 5.75, "bleu": 24.5}
     if importlib.util.find_spec("matplotlib"):
         assert (swept[0] / "table3.png").read_bytes().startswith(b"\x89PNG")
@@ -140,7 +140,7 @@ def test_finished_rows_are_not_run_again(tiny_run, swept, monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_another_seed_in_a_folder_of_its_own_and_a_row_that_fails(tiny_run, swept, monkeypatch, capsys):
+def test_another_seed_has_its_folder_and_a_row_may_fail(tiny_run, swept, monkeypatch, capsys):
     train_run = sweep.train_run
 
     def failing(dataset, hparams, folder, *args):
@@ -202,7 +202,7 @@ def test_refused(tiny_run, tmp_path, monkeypatch, capsys, flag, message):
     assert message in capsys.readouterr().err
 
 
-def test_learned_positions_that_end_too_soon_are_refused_before_training(tiny_run, tmp_path, capsys):
+def test_too_few_learned_positions_are_refused_at_once(tiny_run, tmp_path, capsys):
     short = f"--hparams={SMALL},max_length=3"
     assert command(tiny_run, tmp_path / "refused", "--rows=base,pos_learned", short) == 1
     shown = capsys.readouterr().err

@@ -50,9 +50,9 @@ def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
     multiplexer = EventMultiplexer({"run": str(tiny_run.run)})
     multiplexer.Reload()
     content = multiplexer.SummaryMetadata("run", metadata.SESSION_START_INFO_TAG).plugin_data.content
-    found = metadata.parse_session_start_info_plugin_data(content).hparams
+    actual = metadata.parse_session_start_info_plugin_data(content).hparams
     expected = dataclasses.asdict(HParams.from_json((tiny_run.run / "hparams.json").read_text()))
-    assert {name: getattr(found[name], found[name].WhichOneof("kind")) for name in found} == expected
+    assert {name: getattr(actual[name], actual[name].WhichOneof("kind")) for name in actual} == expected
 
 
 def test_what_is_said(tiny_run):

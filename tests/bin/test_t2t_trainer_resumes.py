@@ -39,11 +39,11 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_p
 
     assert "resuming from step 5." in capsys.readouterr().err
     assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
-    expected, found = tensors(tiny_run.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
-    assert expected.keys() == found.keys()
-    assert len([name for name in found if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
+    expected, actual = tensors(tiny_run.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
+    assert expected.keys() == actual.keys()
+    assert len([name for name in actual if "kernel" in name]) > 10  # not vacuous: weights, and Adam's two moments
     for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
     assert events(stopped)["train/loss"] == list(range(1, 41))
     whole, resumed = RunFolder(tiny_run.run).costs()[0], RunFolder(stopped).costs()[-1]
     for name in ("step", "steps", "tokens", "flops"):

@@ -30,11 +30,17 @@ def no_training(monkeypatch):
 
 
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):
+<<<<<<< HEAD
+    actual = json.loads((tiny_run.run / "training.json").read_text())
+    assert actual.pop("data_sha256")
+    assert actual == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
+=======
     record = json.loads((tiny_run.run / "training.json").read_text())
     assert record.pop("data_sha256")
     assert record == {"format_version": 1, "random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
+>>>>>>> main
     evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
-    assert [one["step"] for one in evaluations] == [40, 80, 120]
+    assert [output["step"] for output in evaluations] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
@@ -71,7 +77,7 @@ def test_other_pairs_are_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
         assert f"use another --output_dir with --warm_start_from={tiny_run_copy}." in stderr
 
 
-def test_another_number_of_replicas_is_reported_if_the_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
+def test_other_number_of_replicas_is_reported_if_batch_changes(tiny_run, tiny_run_copy, no_training, capsys):
     run = RunFolder(tiny_run_copy)
     run.write_trained_with(dataclasses.replace(run.trained_with(), replicas=4, global_batch_tokens=4096))
     assert train(tiny_run, tiny_run_copy, "--train_steps=130") == 0
@@ -114,7 +120,10 @@ def test_records_of_checkpoints_that_were_deleted_are_dropped(tiny_run, tiny_run
             path.unlink()
     fake_dev_losses += [7.0, 8.0]
     assert train(tiny_run, tiny_run_copy, "--train_steps=42", "--local_eval_frequency=40") == 0
-    assert [(one.step, one.metrics["loss"]) for one in RunFolder(tiny_run_copy).evaluations()] == [(40, 7.0), (42, 8.0)]
+    assert [(output.step, output.metrics["loss"]) for output in RunFolder(tiny_run_copy).evaluations()] == [
+        (40, 7.0),
+        (42, 8.0),
+    ]
     assert RunFolder(tiny_run_copy).best().step == 40
 
 

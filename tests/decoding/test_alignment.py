@@ -29,7 +29,7 @@ class Pieces:
         return "".join(self._pieces[i] for i in ids).replace("▁", " ").removeprefix(" ")
 
 
-def test_pieces_of_source_words_are_added_up_and_those_of_target_words_averaged():
+def test_source_pieces_are_summed_and_target_pieces_averaged():
     weights = np.array([[0.30, 0.30, 0.40], [0.05, 0.05, 0.90], [0.40, 0.40, 0.20]])  # the third row decides for 1
     assert align(weights, [0, 0, 1], [0, 1, 1]) == [(0, 0), (1, 1)]  # means 0.45 and 0.55
     assert align(weights, [0, 1, 2], [0, 1, 2]) == [(2, 0), (2, 1), (0, 2)]  # the first of two equal ones
@@ -68,8 +68,8 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
     """From the attention of each sentence by itself, EOS included and then left out."""
     model = load(tiny_run.run, None)
     n_best = model.decode(SENTENCES, model.options(return_beams=2))
-    found = model.align(SENTENCES, n_best)
-    for sentence, outputs, alignments in zip(SENTENCES, n_best, found, strict=True):
+    actual = model.align(SENTENCES, n_best)
+    for sentence, outputs, alignments in zip(SENTENCES, n_best, actual, strict=True):
         assert len(outputs) == len(alignments) == (2 if sentence else 1)
         for output, alignment in zip(outputs, alignments, strict=True):
             if not sentence:

@@ -61,10 +61,10 @@ def test_options_that_are_off_add_nothing_to_the_search(model, beam_size):
         )
 
     off = {"sampling_method": "argmax", "min_length": 0, "no_repeat_ngram_size": 0}
-    found = graph(search_of(model, {"beam_size": beam_size, "alpha": 0.6, **off}))
+    actual = graph(search_of(model, {"beam_size": beam_size, "alpha": 0.6, **off}))
     expected = graph(without)
-    assert operations(found) == operations(expected)
-    assert found == expected
+    assert operations(actual) == operations(expected)
+    assert actual == expected
 
 
 def test_options_that_are_off_are_not_even_called(model, monkeypatch):

@@ -20,39 +20,39 @@ LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
 
 def batches(monkeypatch, lengths, **options):
     """The numbers of tokens of the sources in each batch."""
-    found: list[list[int]] = []
+    actual: list[list[int]] = []
 
     def record(self, sources, max_lengths, prefixes):
-        found.append([len(source) for source in sources])
+        actual.append([len(source) for source in sources])
         return [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
 
     monkeypatch.setattr(Decoder, "_decode_batch", record)
     model = SimpleNamespace(max_positions=None)
     TensorFlowEngine(model).decoder(DecodeHParams(**options)).decode([[5] * length for length in lengths])
-    return found
+    return actual
 
 
 @pytest.mark.parametrize("options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}])
 def test_the_cache_of_a_batch_is_limited(monkeypatch, options):
     options = {"beam_size": 4, "extra_length": 50} | options
-    found = batches(monkeypatch, LENGTHS, **options)
-    assert sum(map(len, found)) == len(LENGTHS)
-    for batch in found:
+    actual = batches(monkeypatch, LENGTHS, **options)
+    assert sum(map(len, actual)) == len(LENGTHS)
+    for batch in actual:
         positions = len(batch) * options["beam_size"] * (max(batch) + options["extra_length"])
         assert positions <= token_decoder.BATCH_POSITIONS or len(batch) == 1
         assert sum(batch) <= token_decoder.BATCH_TOKENS or len(batch) == 1
 
 
-def test_short_sentences_of_a_parser_need_no_more_memory_than_long_ones(monkeypatch):
+def test_short_sentences_of_a_parser_need_no_more_memory(monkeypatch):
     (long, *_), (*_, short) = (batches(monkeypatch, [length] * 400, **PARSER) for length in (60, 7))
     needed = [np.array(batch).size * PARSER["beam_size"] * (batch[0] + 301) for batch in (long, short)]
     assert needed[1] <= 1.2 * needed[0]
 
 
 def test_the_longest_come_first_and_enough_at_once(monkeypatch):
-    found = batches(monkeypatch, LENGTHS)
-    assert [length for batch in found for length in batch] == sorted(LENGTHS, reverse=True)
-    assert max(map(len, found)) >= 100
+    actual = batches(monkeypatch, LENGTHS)
+    assert [length for batch in actual for length in batch] == sorted(LENGTHS, reverse=True)
+    assert max(map(len, actual)) >= 100
 
 
 def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
@@ -74,7 +74,7 @@ def test_batch_size_is_in_source_tokens_whatever_the_memory(monkeypatch, batch_s
     assert len(batches(monkeypatch, [7] * 512, batch_size=batch_size, **PARSER)[0]) == rows
 
 
-def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(tiny_run, monkeypatch):
+def test_search_is_built_once_for_all_penalties_and_n_best_lists(tiny_run, monkeypatch):
     model = load(tiny_run.run)  # one that has built no search
     sentences = ["red cat sees dog", "fish likes mouse today"]
     model.n_best(sentences)
@@ -82,9 +82,9 @@ def test_a_search_is_built_once_for_all_length_penalties_and_n_best_lists(tiny_r
     for alpha, count in itertools.product((0.0, 1.0, 2.5), (1, 2, 4)):
         for outputs in model.n_best(sentences, count, alpha=alpha, extra_length=20):
             assert len(outputs) == count
-            for one in outputs:
-                penalty = ((5 + len(one.ids) + 1) / 6) ** alpha
-                assert one.score == pytest.approx(one.log_prob / penalty, rel=1e-5)
+            for hypothesis in outputs:
+                penalty = ((5 + len(hypothesis.ids) + 1) / 6) ** alpha
+                assert hypothesis.score == pytest.approx(hypothesis.log_prob / penalty, rel=1e-5)
     with pytest.raises(TypeError):
         model.n_best(sentences, beam_size=3)
 

@@ -42,15 +42,21 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
     checked = 0
     for sentence, outputs in zip(SENTENCES, model.decode(SENTENCES, options), strict=True):
         if not sentence:
-            assert [(one.text, one.score, one.log_prob, one.ids) for one in outputs] == [("", 0.0, 0.0, ())]
+            assert [
+                (hypothesis.text, hypothesis.score, hypothesis.log_prob, hypothesis.ids) for hypothesis in outputs
+            ] == [("", 0.0, 0.0, ())]
             continue
-        assert [one.score for one in outputs] == sorted((one.score for one in outputs), reverse=True)
+        assert [hypothesis.score for hypothesis in outputs] == sorted(
+            (hypothesis.score for hypothesis in outputs), reverse=True
+        )
         limit = len(model.source_encoder.encode(sentence)) + options.extra_length + 1
-        for one in outputs:
-            length = min(len(one.ids) + 1, limit)
-            assert one.score == pytest.approx(one.log_prob / ((5 + length) / 6) ** options.alpha, rel=1e-5)
-            if tuple(model.target_encoder.encode(one.text)) == one.ids and len(one.ids) < limit:
-                assert one.log_prob == pytest.approx(model.score([sentence], [one.text])[0], abs=1e-4)
+        for hypothesis in outputs:
+            length = min(len(hypothesis.ids) + 1, limit)
+            assert hypothesis.score == pytest.approx(
+                hypothesis.log_prob / ((5 + length) / 6) ** options.alpha, rel=1e-5
+            )
+            if tuple(model.target_encoder.encode(hypothesis.text)) == hypothesis.ids and len(hypothesis.ids) < limit:
+                assert hypothesis.log_prob == pytest.approx(model.score([sentence], [hypothesis.text])[0], abs=1e-4)
                 checked += 1
     assert checked >= 3 or options.extra_length == 0
 
@@ -63,7 +69,7 @@ def test_a_parse_has_its_log_prob(model):
 def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     def texts(sentences, **more):
         options = model.options(**{**RANDOM, "return_beams": 3, **more})
-        return [[one.text for one in outputs] for outputs in model.decode(sentences, options)]
+        return [[hypothesis.text for hypothesis in outputs] for outputs in model.decode(sentences, options)]
 
     expected = texts(SENTENCES)
     assert texts(SENTENCES) == expected
@@ -72,12 +78,14 @@ def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     assert texts(["cat " * 50, *SENTENCES])[1:] == expected
     assert texts(SENTENCES[:1]) == expected[:1]
     assert texts(SENTENCES, sampling_seed=1) != expected
-    assert len({text for found in expected for text in found}) > 10  # not the best again and again
-    one = [found[0] for found in texts(SENTENCES, return_beams=1)]
-    assert all(text in found for text, found in zip(one, expected, strict=True)), "more samples change the first"
+    assert len({text for actual in expected for text in actual}) > 10  # not the best again and again
+    hypothesis = [actual[0] for actual in texts(SENTENCES, return_beams=1)]
+    assert all(text in actual for text, actual in zip(hypothesis, expected, strict=True)), (
+        "more samples change the first"
+    )
 
 
-def test_a_low_temperature_and_one_token_to_draw_from_are_greedy_search(model):
+def test_low_temperature_and_top_1_are_greedy_search(model):
     greedy = model.translate(SENTENCES, beam_size=1)
     assert model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1) == greedy
     assert model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6) == greedy
@@ -86,9 +94,9 @@ def test_a_low_temperature_and_one_token_to_draw_from_are_greedy_search(model):
 def test_min_length_and_no_repeated_ngram(model):
     options = model.options(min_length=20, no_repeat_ngram_size=2, return_beams=2)
     for sentence, outputs in zip(SENTENCES, model.decode(SENTENCES, options), strict=True):
-        for one in outputs if sentence else ():
-            assert len(one.ids) >= 20
-            pairs = list(zip(one.ids, one.ids[1:], strict=False))
+        for hypothesis in outputs if sentence else ():
+            assert len(hypothesis.ids) >= 20
+            pairs = list(zip(hypothesis.ids, hypothesis.ids[1:], strict=False))
             assert len(set(pairs)) == len(pairs)
     assert model.translate(SENTENCES, min_length=1) == model.translate(SENTENCES)
 
@@ -96,15 +104,15 @@ def test_min_length_and_no_repeated_ngram(model):
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, RANDOM], ids=str)
 def test_prefixes(model, options):
     prefix = ["katze blau", "", "", "fisch nie", "hund", " ", "maus mag maus"]
-    found = model.translate(SENTENCES, prefix=prefix, **options)
-    assert all(text.startswith(start.strip()) for text, start in zip(found, prefix, strict=True))
+    actual = model.translate(SENTENCES, prefix=prefix, **options)
+    assert all(text.startswith(start.strip()) for text, start in zip(actual, prefix, strict=True))
     free = model.translate(SENTENCES, **options)
-    assert [found[i] for i in (1, 2, 5)] == [free[i] for i in (1, 2, 5)]
+    assert [actual[i] for i in (1, 2, 5)] == [free[i] for i in (1, 2, 5)]
     alone = [model.translate([s], prefix=[p], **options)[0] for s, p in zip(SENTENCES, prefix, strict=True)]
-    assert alone == found
+    assert alone == actual
     if not options:
         assert model.translate(SENTENCES, prefix=free) == free
-        assert model.translate(SENTENCES[0], prefix="katze blau") == found[0]
+        assert model.translate(SENTENCES[0], prefix="katze blau") == actual[0]
         longer = model.translate(["cat"], prefix=["katze hund " * 40], extra_length=3)[0]
         assert longer.startswith("katze hund katze")
         assert len(longer.split()) >= 80

@@ -105,21 +105,21 @@ def lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lives]:
 
 def contents(work: Path) -> dict[str, object]:
     """What must be the same, by name: everything but times and TensorFlow's count of savings."""
-    found: dict[str, object] = {}
+    files: dict[str, object] = {}
     for path in sorted(path for path in work.rglob("*") if path.is_file() and "package" not in path.parts):
         name = str(path.relative_to(work))
         if path.name.startswith("events."):  # a metric of dev that was written twice counts once, as TensorBoard shows
             accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0}).Reload()
             for tag in accumulator.Tags()["tensors"]:
                 if tag.startswith("dev/"):
-                    found |= {f"{tag} {e.step}": e.tensor_proto.tensor_content for e in accumulator.Tensors(tag)}
+                    files |= {f"{tag} {e.step}": e.tensor_proto.tensor_content for e in accumulator.Tensors(tag)}
         elif path.suffix == ".index":
-            found[name] = {key: np.asarray(array).tobytes() for key, array in tensors(path.with_suffix("")).items()}
+            files[name] = {key: np.asarray(array).tobytes() for key, array in tensors(path.with_suffix("")).items()}
         elif path.suffix == ".json":
-            found[name] = without_times(json.loads(path.read_text()))
+            files[name] = without_times(json.loads(path.read_text()))
         else:
-            found[name] = None if ".data-" in name else path.read_bytes()  # of a checkpoint: see its index
-    return found
+            files[name] = None if ".data-" in name else path.read_bytes()  # of a checkpoint: see its index
+    return files
 
 
 def without_times(record: object) -> object:
@@ -152,8 +152,8 @@ def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
                 phases[counted] += 1
                 with capsys.disabled():  # as it takes minutes
                     print(f"\n{phases.total()}: {stage.command} killed, {counted}", end="", flush=True)
-    found = contents(lives.work)
-    different = [name for name in found.keys() | expected.keys() if found.get(name, 0) != expected.get(name, 0)]
+    files = contents(lives.work)
+    different = [name for name in files.keys() | expected.keys() if files.get(name, 0) != expected.get(name, 0)]
 
     with capsys.disabled():
         print(f"\n{phases.total()} kills:")

@@ -195,8 +195,8 @@ def test_the_commands_succeed_with_whole_files(template, case):
 
 
 def test_every_record_is_fuzzed(template):
-    found = {str(path.relative_to(template)) for path in template.rglob("*.json")}
-    assert found - {"before/environment.json"} <= set(JSON_FILES)
+    names = {str(path.relative_to(template)) for path in template.rglob("*.json")}
+    assert names - {"before/environment.json"} <= set(JSON_FILES)
 
 
 @pytest.mark.parametrize(("file", "command"), cases(JSON_FILES))

@@ -58,8 +58,8 @@ def logits_of(model: Transformer, sources: np.ndarray, targets: np.ndarray) -> n
     return np.asarray(model(sources, targets))
 
 
-def assert_same_logits(found, expected, **options) -> None:
-    np.testing.assert_allclose(found, expected, rtol=0, atol=ROUNDING * np.abs(expected).max(), **options)
+def assert_same_logits(actual, expected, **options) -> None:
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=ROUNDING * np.abs(expected).max(), **options)
 
 
 def widen(ids: np.ndarray, width: int) -> np.ndarray:

@@ -85,10 +85,10 @@ def test_newest_is_restored_with_optimizer_and_step(tmp_path):
     again, other_optimizer = checkpoints(tmp_path, other)
     assert again.restore() == 7
 
-    found = [variable.numpy() for variable in (*other.variables, *other_optimizer.variables)]
-    assert len(found) == len(written)
-    for one, two in zip(written, found, strict=True):
-        np.testing.assert_array_equal(one, two)
+    actual = [variable.numpy() for variable in (*other.variables, *other_optimizer.variables)]
+    assert len(actual) == len(written)
+    for first, two in zip(written, actual, strict=True):
+        np.testing.assert_array_equal(first, two)
 
 
 def test_as_many_are_kept_as_asked(tmp_path):

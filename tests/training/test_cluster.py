@@ -51,9 +51,9 @@ def test_invalid_tf_config_is_one_message(monkeypatch, text, message):
 
 def test_workers_are_found(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", config({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, "worker", "1"))
-    found = find_cluster()
-    assert found == Cluster({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, WorkerRole("worker", 1))
-    assert (found.addresses, found.address) == (["a:1", "b:1", "c:1"], "c:1")
+    actual = find_cluster()
+    assert actual == Cluster({"worker": ["b:1", "c:1"], "chief": ["a:1"]}, WorkerRole("worker", 1))
+    assert (actual.addresses, actual.address) == (["a:1", "b:1", "c:1"], "c:1")
 
 
 @pytest.mark.parametrize("text", ["", config({"chief": ["127.0.0.1:2222"]}, "chief", 0)])
@@ -71,9 +71,9 @@ def slurm(monkeypatch, **variables):
 def test_slurm_tasks_are_workers(monkeypatch):
     nodes = {"_STEP_NODELIST": "node[07-08]", "_STEP_TASKS_PER_NODE": "2,1", "_STEP_NUM_TASKS": "3"}
     slurm(monkeypatch, **nodes, _PROCID="2", _JOB_ID="1001", D_NODENAME="node08")
-    found = find_cluster("slurm")
-    assert found == Cluster({"worker": ["node07:15016", "node07:15017", "node08:15016"]}, WorkerRole("worker", 2))
-    assert find_cluster() == found  # TensorFlow reads TF_CONFIG
+    actual = find_cluster("slurm")
+    assert actual == Cluster({"worker": ["node07:15016", "node07:15017", "node08:15016"]}, WorkerRole("worker", 2))
+    assert find_cluster() == actual  # TensorFlow reads TF_CONFIG
     monkeypatch.setenv("SLURMD_NODENAME", "node07")
     with pytest.raises(ValueError, match=r"Received: task 2 on node07, not on node08\. Use srun --distribution=block"):
         find_cluster("slurm")
@@ -96,7 +96,7 @@ def test_absent_workers_are_reported(monkeypatch, capsys):
         present.bind(("127.0.0.1", 0))
         present.listen()
         closed.bind(("127.0.0.1", 0))  # and does not listen
-        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (present, closed)]
+        addresses = [f"127.0.0.1:{listener.getsockname()[1]}" for listener in (present, closed)]
         ended, left = threading.Event(), threading.Event()
 
         def end(status):

@@ -55,7 +55,7 @@ def test_parameters_of_a_model_with_two_vocabularies(sizes):
 
 def test_parameters_by_part():
     model = build_transformer(SMALL.override("num_hidden_layers=2"), 50, 50)
-    found = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
+    actual = dict.fromkeys(("embedding", "attention", "feed-forward", "norms"), 0)
     for variable in model.trainable_variables:
         words = variable.path.split("/")
         part = next(
@@ -69,9 +69,9 @@ def test_parameters_by_part():
             )
             if word in words
         )
-        found[part] += int(tf.size(variable))
+        actual[part] += int(tf.size(variable))
     counts = parameter_counts(SMALL.override("num_hidden_layers=2"), 50, 50)
-    assert {name: count for name, count in counts.items() if count} == found
+    assert {name: count for name, count in counts.items() if count} == actual
 
 
 @pytest.mark.parametrize(("name", "millions"), [("transformer_base", 65), ("transformer_big", 213)])

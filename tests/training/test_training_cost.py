@@ -76,7 +76,7 @@ def test_resumed_run_adds_up(tmp_path):
     assert counted(tmp_path) == (8, 8, 80, 240)
 
 
-def test_run_resumed_from_an_older_checkpoint_counts_nothing_twice(tmp_path):
+def test_resuming_from_older_checkpoint_counts_nothing_twice(tmp_path):
     for start, stop in ((0, 5), (5, 8), (8, 20)):
         train_to(tmp_path, start, stop)
     for step in (8, 20):
@@ -164,10 +164,10 @@ def test_gpus_that_the_paper_names_are_not_measured(monkeypatch, name, tflops):
     monkeypatch.setattr(run_cost, "_measured_tflops", lambda device, size: 50.0)
     device_tflops.cache_clear()
     try:
-        found, source = device_tflops("/job:localhost/replica:0/task:0/device:GPU:0")
+        actual, source = device_tflops("/job:localhost/replica:0/task:0/device:GPU:0")
     finally:
         device_tflops.cache_clear()
-    assert found == (tflops or 50.0)
+    assert actual == (tflops or 50.0)
     assert source.startswith("measured" if tflops is None else "the paper's number")
 
 

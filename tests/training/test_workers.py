@@ -70,7 +70,7 @@ def test_workers_that_differ_are_named(monkeypatch):
         {"step": 0, "seed": 1, "heads": 8},
         {"step": 6, "seed": 1, "heads": 4},
     ]
-    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(one) for one in message])
+    monkeypatch.setattr(workers, "gather", lambda strategy, text: [json.dumps(answer) for answer in message])
     with pytest.raises(
         ValueError,
         match=r"All workers must train the same\. Received: chief 0 has step 6, heads 8; worker 0 has step 0, heads 8; "
@@ -122,9 +122,9 @@ def test_lost_worker_is_one_message():
 def test_workers_stop_at_the_same_step():
     cluster, tasks = cluster_of(["worker", "worker"])
     stops = [Stop(process(cluster, task)) for task in tasks]
-    asked = [(0, 0), (0, 1), (0, 1), (0, 1)]  # the second is, during step 1
+    requests = [(0, 0), (0, 1), (0, 1), (0, 1)]  # the second is, during step 1
     agreed = [
-        [stop.agreed(bool(now[i]), tf.constant(float(sum(now)))) for i, stop in enumerate(stops)] for now in asked
+        [stop.agreed(bool(now[i]), tf.constant(float(sum(now)))) for i, stop in enumerate(stops)] for now in requests
     ]
     assert agreed == [[False, False], [False, False], [True, True], [True, True]]
     assert Stop(process(cluster, tasks[0])).agreed(False, tf.constant(1.0), at_once=True)
@@ -151,11 +151,11 @@ def test_chief_can_save_alone(cpu_devices, policy):
 
 def free_ports(count: int) -> list[int]:
     sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
+    for listener in sockets:
+        listener.bind(("127.0.0.1", 0))
+    ports = [listener.getsockname()[1] for listener in sockets]
+    for listener in sockets:
+        listener.close()
     return ports
 
 
@@ -197,11 +197,11 @@ def test_two_workers_equal_one(tiny_run, tmp_path):
         assert status == 0, errors
     assert t2t_trainer.main(trainer_flags(tiny_run, alone, *flags, f"--data_dir={data}")) == 0
 
-    one, two = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
-    names = [name for name in one if name.startswith("model/")]
+    first, second = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
+    names = [name for name in first if name.startswith("model/")]
     assert len(names) > 20
     for name in names:
-        np.testing.assert_allclose(two[name], one[name], atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(second[name], first[name], atol=1e-5, err_msg=name)
     assert {path.name.split(".")[0] for path in together.iterdir()} == {
         path.name.split(".")[0] for path in alone.iterdir()
     }
@@ -225,10 +225,10 @@ def test_killed_worker_ends_the_other_and_both_resume_exactly(tiny_run, tmp_path
     for status, errors in finish(start(tiny_run, [broken] * 2, *flags)):
         assert status == 0, errors
         assert "resuming from step " in errors
-    one, two = (tensors(folder / "model.ckpt-60") for folder in (whole, broken))
-    assert len(one) > 60
-    for name, value in one.items():
-        np.testing.assert_array_equal(two[name], value, err_msg=name)
+    first, second = (tensors(folder / "model.ckpt-60") for folder in (whole, broken))
+    assert len(first) > 60
+    for name, value in first.items():
+        np.testing.assert_array_equal(second[name], value, err_msg=name)
 
 
 @pytest.mark.slow

@@ -28,15 +28,18 @@ class Search:
 
     def translate_batch(self, sources, **options):
         self.asked.append((sources, options["max_decoding_length"]))
-        found = [self.results.pop(0) for _ in sources]
-        return [SimpleNamespace(hypotheses=[t.split() for t, _ in one], scores=[s for _, s in one]) for one in found]
+        actual = [self.results.pop(0) for _ in sources]
+        return [
+            SimpleNamespace(hypotheses=[t.split() for t, _ in hypothesis], scores=[s for _, s in hypothesis])
+            for hypothesis in actual
+        ]
 
 
 def decoder(search, **options) -> CTranslate2Decoder:
     return CTranslate2Decoder(search, (TOKENS, TOKENS), None, DecodeHParams(**options))
 
 
-def test_hypotheses_are_ranked_by_our_length_penalty_of_their_log_probability():
+def test_hypotheses_are_ranked_by_our_length_penalty():
     """CTranslate2 divides a log-probability by length ** alpha, we by ((5 + length) / 6) ** alpha, EOS counted."""
     search = Search([("a b c a b c a b </s>", -3.0 / 9**0.5), ("a </s>", -2.0 / 2**0.5)])
     [[first, second]] = decoder(search, beam_size=2, alpha=0.5, return_beams=2).decode([[2, 3]])
@@ -48,17 +51,19 @@ def test_hypotheses_are_ranked_by_our_length_penalty_of_their_log_probability():
 
 def test_no_more_hypotheses_than_asked_for_are_returned():
     search = Search([("a </s>", -1.0), ("b </s>", -2.0)])
-    assert [[one.ids for one in found] for found in decoder(search, beam_size=2, alpha=0.0).decode([[2]])] == [[[2]]]
+    assert [
+        [hypothesis.ids for hypothesis in actual] for actual in decoder(search, beam_size=2, alpha=0.0).decode([[2]])
+    ] == [[[2]]]
 
 
 def test_unfinished_hypotheses_count_only_where_none_is_finished():
     results = [("a b c", -0.1), ("a </s>", -5.0)], [("a b c", -0.1), ("b c a", -0.2)]
     finished, unfinished = decoder(Search(*results), beam_size=2, return_beams=2, extra_length=2).decode([[2], [3]])
-    assert [one.ids for one in finished] == [[2]]
-    assert [one.ids for one in unfinished] == [[2, 3, 4], [3, 4, 2]]
+    assert [hypothesis.ids for hypothesis in finished] == [[2]]
+    assert [hypothesis.ids for hypothesis in unfinished] == [[2, 3, 4], [3, 4, 2]]
 
 
-def test_tensor2tensors_rules_leave_unfinished_hypotheses_and_greedy_search_without_penalty():
+def test_t2t_rules_leave_unfinished_and_greedy_without_penalty():
     options = {"alpha": 1.0, "t2t_rules": True, "extra_length": 1}
     [[unfinished]] = decoder(Search([("a b c", -3.0 / 3)]), beam_size=2, **options).decode([[2]])
     [[greedy]] = decoder(Search([("a b </s>", -3.0)]), beam_size=1, **options).decode([[2]])
@@ -66,16 +71,16 @@ def test_tensor2tensors_rules_leave_unfinished_hypotheses_and_greedy_search_with
 
 
 def test_greedy_search_has_our_penalty():
-    [[found]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode([[2]])
-    assert (found.score, found.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
+    [[actual]] = decoder(Search([("a b c </s>", -3.0)]), beam_size=1, alpha=1.0).decode([[2]])
+    assert (actual.score, actual.log_prob) == (pytest.approx(-3.0 / 1.5), -3.0)
 
 
 def test_what_exceeds_its_own_length_limit_is_decoded_again():
     """A batch has one limit in CTranslate2; ours is each source's length + extra_length + 1."""
     search = Search([("a b a b a </s>", -1.0)], [("c c c c c c", -1.0)], [("b </s>", -1.0)], [("c c c c", -0.5)])
-    found = decoder(search, beam_size=1, extra_length=2).decode([[2, 3, 4], [4], [3]])
+    actual = decoder(search, beam_size=1, extra_length=2).decode([[2, 3, 4], [4], [3]])
     assert search.asked == [([["a", "b", "c"], ["c"], ["b"]], 6), ([["c"]], 4)]
-    assert [one[0].ids for one in found] == [[2, 3, 2, 3, 2], [4, 4, 4, 4], [3]]
+    assert [hypothesis[0].ids for hypothesis in actual] == [[2, 3, 2, 3, 2], [4, 4, 4, 4], [3]]
 
 
 def test_a_limit_that_a_batch_shares_is_kept():
@@ -84,7 +89,7 @@ def test_a_limit_that_a_batch_shares_is_kept():
     assert search.asked == [([["a", "b", "c"], ["c"]], 6)]
 
 
-def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_error():
+def test_batch_too_large_is_halved_and_sentence_is_refused():
     class Small(Search):
         def translate_batch(self, sources, **options):
             if sum(map(len, sources)) > 3:
@@ -92,8 +97,8 @@ def test_a_batch_that_does_not_fit_is_halved_and_a_sentence_that_does_not_is_an_
             return super().translate_batch(sources, **options)
 
     search = Small([("a </s>", -1.0)], [("b </s>", -1.0)])
-    found = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
-    assert [one[0].ids for one in found] == [[2], [3]]
+    actual = decoder(search, beam_size=1).decode([[2, 2], [3, 3]])
+    assert [hypothesis[0].ids for hypothesis in actual] == [[2], [3]]
     with pytest.raises(ValueError, match=r"memory to decode a sentence of 4 tokens with beam_size=1\. Split"):
         decoder(Small(), beam_size=1).decode([[2, 2, 2, 2]])
 
@@ -114,7 +119,7 @@ def test_every_id_has_a_token_of_its_own():
     assert vocabulary_tokens(encoder) == ["<pad>", "</s>", "<id 2>", "<id 3>", "b", "a_", "<id 6>"]
 
 
-def test_a_missing_package_is_an_error_with_the_command_that_installs_it(monkeypatch):
+def test_missing_package_is_an_error_with_the_pip_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     with pytest.raises(
         ValueError, match=r"CTranslate2 must be installed\. Received: .* pip install 't2tlite\[ctranslate2\]'\."

@@ -29,7 +29,7 @@ def test_a_float32_export_gives_the_runs_greedy_translations(tiny_run, tmp_path,
     )
 
 
-def test_a_quantised_export_is_smaller_and_reports_how_many_are_equal(tiny_run, tmp_path, capsys):
+def test_quantised_export_is_smaller_and_reports_equal_outputs(tiny_run, tmp_path, capsys):
     assert export(tiny_run.run, tmp_path / "whole") == 0
     for quantization, remark in (("int8", ""), ("float16", r" \(in float32, this machine has no float16\)")):
         capsys.readouterr()
@@ -40,9 +40,7 @@ def test_a_quantised_export_is_smaller_and_reports_how_many_are_equal(tiny_run, 
         assert sizes[0] < sizes[1]
 
 
-def test_a_run_that_decodes_by_tensor2tensors_rules_is_verified_by_its_log_probabilities(
-    tiny_run_copy, tmp_path, capsys
-):
+def test_run_with_t2t_rules_is_verified_by_log_probabilities(tiny_run_copy, tmp_path, capsys):
     """Its scores are otherwise a mean for each token, with the sign changed."""
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     manifest["decode_defaults"] = {"t2t_rules": True}

@@ -48,12 +48,12 @@ MODELS = {
 def vocabularies(tmp_path_factory):
     """Two SentencePiece vocabularies of different sizes."""
     folder = tmp_path_factory.mktemp("vocabularies")
-    found = []
+    actual = []
     for name, size in (("one", 330), ("other", 310)):
         path = folder / f"{name}.model"
         train_sentencepiece([text for pair in sentences(200, 1) for text in pair], size, path)
-        found.append(SentencePieceEncoder(path))
-    return found
+        actual.append(SentencePieceEncoder(path))
+    return actual
 
 
 def random_model(encoders, **changes) -> Transformer:
@@ -96,8 +96,8 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
     model = random_model(encoders, **changes)
     decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1, extra_length=3))
     assert decoder.score(SOURCES, TARGETS) == pytest.approx(log_probabilities(model), abs=2e-4)
-    for source, [found] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
-        target = [*found.ids, 1][: len(source) + 4]  # greedy search chooses the most probable token at each position
+    for source, [actual] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
+        target = [*actual.ids, 1][: len(source) + 4]  # greedy search chooses the most probable token at each position
         chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[0]
         assert chosen.tolist() == target
 
@@ -124,8 +124,8 @@ def test_quantised_models_are_smaller_and_nearly_the_same(vocabularies, tmp_path
     convert(model.hparams, weights(model), encoders, tmp_path, quantization)
     translator = ctranslate2.Translator(str(tmp_path), compute_type="float32")
     tokens = [vocabulary_tokens(encoder) for encoder in encoders]
-    found = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(SOURCES, TARGETS)
-    assert found == pytest.approx(log_probabilities(model), abs=2e-4 if quantization == "float32" else 0.5)
+    actual = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(SOURCES, TARGETS)
+    assert actual == pytest.approx(log_probabilities(model), abs=2e-4 if quantization == "float32" else 0.5)
     numbers = 2 * 330 * 64 + LONGEST_BUCKET * 64 + sum(array.size for array in weights(model).values())
     size = (tmp_path / "model.bin").stat().st_size  # with int8, what is not a matrix stays as it is: positions, norms
     assert 0.9 < size / (4 * numbers) < 1.1 if quantization == "float32" else size / (4 * numbers) < 0.8

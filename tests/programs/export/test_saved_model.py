@@ -79,13 +79,13 @@ def one_search(monkeypatch):
 
 def expected(model, sentences, **options):
     """The run's n-best lists: texts, scores and log-probabilities."""
-    found = model.decode(sentences, model.options(**options))
-    return [[(one.text, one.score, one.log_prob) for one in n_best] for n_best in found]
+    actual = model.decode(sentences, model.options(**options))
+    return [[(hypothesis.text, hypothesis.score, hypothesis.log_prob) for hypothesis in n_best] for n_best in actual]
 
 
-def check(found, wanted):
+def check(actual, wanted):
     """The same hypotheses; places that are left over are empty."""
-    texts, scores, log_probs = found
+    texts, scores, log_probs = actual
     assert len(texts) == len(wanted)
     for row, *values, hypotheses in zip(texts, scores, log_probs, wanted, strict=True):
         count = len(hypotheses)
@@ -111,8 +111,8 @@ def test_a_program_without_t2tlite_gets_what_the_run_gives(model, exported, tmp_
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
     results, pairs = json.loads(result.stdout)
-    for found, (sentences, options) in zip(results, calls, strict=True):
-        check(found, expected(model, sentences, **options))
+    for actual, (sentences, options) in zip(results, calls, strict=True):
+        check(actual, expected(model, sentences, **options))
     np.testing.assert_allclose(pairs, model.score(["red cat", ""], ["katze rot", ""]), atol=1e-4)
 
 
@@ -126,17 +126,17 @@ def test_the_session_of_tensorflow_serving_fills_in_the_defaults(model, exported
         assert sorted(signature.defaults) == ["alpha", "beam_size", "extra_length", "return_beams"]
         outputs = {name: info.name for name, info in signature.outputs.items()}
         names = {name: info.name for name, info in signature.inputs.items()}
-        found = session.run(outputs, {names["sentences"]: SENTENCES})
+        actual = session.run(outputs, {names["sentences"]: SENTENCES})
         wide = session.run(outputs, {names["sentences"]: SENTENCES, names["beam_size"]: 8, names["return_beams"]: 0})
         signature = graph.signature_def["serving_default"]
         outputs = {name: info.name for name, info in signature.outputs.items()}
         default = session.run(outputs, {signature.inputs["sentences"].name: SENTENCES})
-    for one, options in ((found, {}), (default, {}), (wide, {"beam_size": 8, "return_beams": 8})):
-        texts = [[text.decode() for text in row] for row in one["texts"]]
-        check((texts, one["scores"], one["log_probs"]), expected(model, SENTENCES, **options))
+    for hypothesis, options in ((actual, {}), (default, {}), (wide, {"beam_size": 8, "return_beams": 8})):
+        texts = [[text.decode() for text in row] for row in hypothesis["texts"]]
+        check((texts, hypothesis["scores"], hypothesis["log_probs"]), expected(model, SENTENCES, **options))
 
 
-def test_searches_at_the_same_time_do_not_write_into_each_others_cache(loaded):
+def test_concurrent_searches_have_separate_caches(loaded):
     """The cache of keys and values is written in place."""
     batches = [[sentence] * count for count, sentence in enumerate(SENTENCES * 3, 1)]
 
@@ -194,8 +194,8 @@ def test_the_command_exports_with_other_defaults(tiny_run, tmp_path, capsys, one
     assert t2t_export.main([*flags, f"--decode_hparams={changes}"]) == 0
     assert "Equal to the run: n-best lists and log-probabilities of 12 sentences of dev." in capsys.readouterr().out
     loaded = tf.saved_model.load(str(tmp_path / "out" / "1"))
-    found = loaded.translate(tf.constant(SENTENCES))
-    values = [found[name].numpy().tolist() for name in ("texts", "scores", "log_probs")]
+    actual = loaded.translate(tf.constant(SENTENCES))
+    values = [actual[name].numpy().tolist() for name in ("texts", "scores", "log_probs")]
     values[0] = [[text.decode() for text in row] for row in values[0]]
     check(values, expected(t2tlite.load(tiny_run.run), SENTENCES, **options))
     assert len(values[0][0][0].split()) > len(expected(t2tlite.load(tiny_run.run), SENTENCES)[0][0][0].split())
@@ -246,8 +246,8 @@ def test_every_model_can_be_exported(model, name, tmp_path, one_search):
     """The command's own verification compares n-best lists and log-probabilities."""
     other = untrained(model, VARIANTS[name])
     loaded = tf.saved_model.load(str(other.export(tmp_path / "out", extra_length=5) / "1"))
-    found = loaded.translate(tf.constant(SENTENCES[:1]))
-    texts = [[text.decode() for text in row] for row in found["texts"].numpy()]
+    actual = loaded.translate(tf.constant(SENTENCES[:1]))
+    texts = [[text.decode() for text in row] for row in actual["texts"].numpy()]
     assert texts == [other.translate(SENTENCES[:1], extra_length=5)]
     if name == "pre_norm_learned_positions":
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"must have at most 63 tokens"):
@@ -261,11 +261,11 @@ def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path, one_search):
     loaded = tf.saved_model.load(str(parser.export(tmp_path / "out", extra_length=8, beam_size=2) / "1"))
     assert not hasattr(loaded, "translate")
     sentence = " the\tcat (of  the house) "
-    found = loaded.parse(tf.constant([sentence]))
+    actual = loaded.parse(tf.constant([sentence]))
     ours = parser.decode([sentence], parser.options(extra_length=8, beam_size=2, return_beams=2))[0]
     ours = sorted(ours, key=lambda parse: -parse.score)
-    assert [text.decode() for text in found["texts"].numpy()[0]] == [parse.sequence for parse in ours]
-    np.testing.assert_allclose(found["scores"].numpy()[0], [parse.score for parse in ours], atol=1e-4)
+    assert [text.decode() for text in actual["texts"].numpy()[0]] == [parse.sequence for parse in ours]
+    np.testing.assert_allclose(actual["scores"].numpy()[0], [parse.score for parse in ours], atol=1e-4)
     assert "`parse` returns linearised trees as they were decoded" in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -293,7 +293,7 @@ def test_sampling_is_refused_by_name(model, tmp_path):
 def test_white_space_is_pythons():
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
     blank = tf.strings.regex_full_match(tf.constant(characters), WHITE_SPACE).numpy()
-    assert [c for c, found in zip(characters, blank, strict=True) if found] == [c for c in characters if c.isspace()]
+    assert [c for c, actual in zip(characters, blank, strict=True) if actual] == [c for c in characters if c.isspace()]
     texts = ["\u2003 a b\x1f ", "", "  ", "a", "\na\r\u3000"]
     assert [text.decode() for text in stripped(tf.constant(texts)).numpy()] == [text.strip() for text in texts]
 
@@ -310,5 +310,5 @@ def test_text_in_a_graph_is_the_encoders(model):
 
 def test_words_for_a_parser_are_the_tasks():
     texts = ["a  b\tc", " (x) ((y", "", " \n", "\x0b\x0ca\u2003b\u00a0c ", "nul \0", "end) "]
-    found = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
-    assert found == [ParsingTask().source(text) for text in texts]
+    actual = [text.decode() for text in tree_words(tf.constant(texts)).numpy()]
+    assert actual == [ParsingTask().source(text) for text in texts]

@@ -39,21 +39,21 @@ def test_an_imported_parser_decodes_as_tensor2tensor_did(fixtures, exported, par
     ids = tf.ragged.constant([encoder.encode(sentence) for sentence in sentences], tf.int32).to_tensor()
     scores = parser_data["decode/beam4/scores"].reshape(len(sentences), -1)
     outputs = parser_data["decode/beam4/outputs"].reshape(*scores.shape, -1)
-    found = model.parse(ids)
-    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
-    for ours, theirs in zip(found["ids"].numpy(), outputs, strict=True):
+    actual = model.parse(ids)
+    np.testing.assert_allclose(actual["scores"], scores, atol=1e-4)
+    for ours, theirs in zip(actual["ids"].numpy(), outputs, strict=True):
         assert [encoder.decode(row) for row in ours] == [encoder.decode(row.tolist()) for row in theirs]
         assert 1 not in ours
     with_eos = tf.concat([ids, tf.zeros_like(ids[:, :2])], axis=1)
     with_eos = tf.where(tf.range(with_eos.shape[1]) == tf.reduce_sum(tf.sign(ids), axis=1)[:, None], 1, with_eos)
-    np.testing.assert_array_equal(model.parse(with_eos)["ids"], found["ids"])
+    np.testing.assert_array_equal(model.parse(with_eos)["ids"], actual["ids"])
 
 
 def test_a_blank_row_and_bad_ids(exported):
     model = tf.saved_model.load(str(exported / "1"))
-    found = model.parse(tf.constant([[0, 0, 0], [1, 5, 5]]), return_beams=1)
-    np.testing.assert_array_equal(found["scores"], [[0.0], [0.0]])
-    assert not np.any(found["ids"])
+    actual = model.parse(tf.constant([[0, 0, 0], [1, 5, 5]]), return_beams=1)
+    np.testing.assert_array_equal(actual["scores"], [[0.0], [0.0]])
+    assert not np.any(actual["ids"])
     with pytest.raises(
         tf.errors.InvalidArgumentError, match=r"Token ids must be at least 0 and less than \d+\. Received:"
     ):
@@ -81,9 +81,9 @@ def test_two_vocabularies_and_a_length_limit_that_a_batch_shares(load, tmp_path,
         "vocab.target.subwords",
     ]
     loaded = tf.saved_model.load(str(target / "1"))
-    found = loaded.translate(tf.constant(data["inputs"].astype(np.int32)))
-    for ids, ours in zip(data["decode/final/beam4/outputs"], found["ids"].numpy(), strict=True):
+    actual = loaded.translate(tf.constant(data["inputs"].astype(np.int32)))
+    for ids, ours in zip(data["decode/final/beam4/outputs"], actual["ids"].numpy(), strict=True):
         for theirs, mine in zip(ids, ours, strict=True):
             end = list(theirs).index(1) if 1 in theirs else len(theirs)
             assert [i for i in mine if i] == theirs[:end].tolist()
-    np.testing.assert_allclose(found["scores"], data["decode/final/beam4/scores"], atol=1e-4)
+    np.testing.assert_allclose(actual["scores"], data["decode/final/beam4/scores"], atol=1e-4)

@@ -108,7 +108,7 @@ def test_an_empty_folder_is_used_and_a_link_is_kept(tiny_run, quick, tmp_path):
     assert (tmp_path / "empty" / "export.json").is_file()
 
 
-def test_a_difference_leaves_nothing_behind_and_keeps_the_earlier_export(tiny_run, quick, tmp_path, capsys):
+def test_difference_leaves_nothing_and_keeps_earlier_export(tiny_run, quick, tmp_path, capsys):
     def differs(model, folder, settings, sentences):
         assert (folder / "model.bin").is_file()
         raise ValueError("An export must decode as the run does.")

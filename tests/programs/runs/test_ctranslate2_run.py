@@ -43,10 +43,12 @@ def contents(run):
 def test_outputs_are_those_of_tensorflow(tiny_run, load, converted, sources, options):
     model = load(tiny_run.run, None)
     options = model.options(**options)
-    ours, theirs = ([one[0] for one in each.decode(["", *sources], options)] for each in (model, converted))
-    assert [one.text for one in theirs] == [one.text for one in ours]
+    ours, theirs = (
+        [hypothesis[0] for hypothesis in each.decode(["", *sources], options)] for each in (model, converted)
+    )
+    assert [hypothesis.text for hypothesis in theirs] == [hypothesis.text for hypothesis in ours]
     for name in ("score", "log_prob"):
-        values = [[getattr(one, name) for one in each] for each in (theirs, ours)]
+        values = [[getattr(hypothesis, name) for hypothesis in each] for each in (theirs, ours)]
         np.testing.assert_allclose(*values, atol=1e-4)
 
 
@@ -58,12 +60,12 @@ def test_log_probabilities_are_those_of_tensorflow(tiny_run, load, converted, so
 
 def test_an_n_best_list_is_sorted_by_score(converted, sources):
     for n_best in converted.decode(sources, converted.options(beam_size=4, return_beams=4)):
-        scores = [one.score for one in n_best]
+        scores = [hypothesis.score for hypothesis in n_best]
         assert scores == sorted(scores, reverse=True)
-        assert len({one.text for one in n_best}) == len(scores) == 4
+        assert len({hypothesis.text for hypothesis in n_best}) == len(scores) == 4
 
 
-def test_attention_is_that_of_the_keras_model_loaded_when_it_is_asked_for(tiny_run, load, converted):
+def test_attention_is_of_the_keras_model_loaded_on_demand(tiny_run, load, converted):
     assert converted.engine.parameters == load(tiny_run.run, None).engine.parameters
     ours, theirs = (
         each.attention("red cat sees dog", "katze rot hund sieht") for each in (load(tiny_run.run, None), converted)

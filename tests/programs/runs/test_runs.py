@@ -46,10 +46,12 @@ def test_one_string_gives_one_result(model):
 
 
 def test_n_best(model):
-    found = model.n_best(SENTENCES, 3)
-    assert [[one.text for one in hypotheses][:1] for hypotheses in found] == [[text] for text in TRANSLATIONS]
-    assert [len(hypotheses) for hypotheses in found] == [3, 1, 3, 3, 3]  # a blank sentence has one
-    assert found == model.decode(SENTENCES, model.options(return_beams=3))
+    actual = model.n_best(SENTENCES, 3)
+    assert [[hypothesis.text for hypothesis in hypotheses][:1] for hypotheses in actual] == [
+        [text] for text in TRANSLATIONS
+    ]
+    assert [len(hypotheses) for hypotheses in actual] == [3, 1, 3, 3, 3]  # a blank sentence has one
+    assert actual == model.decode(SENTENCES, model.options(return_beams=3))
     assert len(model.n_best(SENTENCES[0])) == 4  # the beam size
     assert len(model.n_best(SENTENCES[0], beam_size=2)) == 2
     with pytest.raises(ValueError, match=r"return_beams must be at most beam_size\. Received: return_beams=5, beam_si"):
@@ -79,8 +81,8 @@ def test_translations_do_not_depend_on_the_batch(model):
     counts: list[int] = []
     narrow = model.decode(SENTENCES[::-1], model.options(return_beams=2, batch_size=1), counts.append)[::-1]
     assert [[t.text for t in best] for best in narrow] == [[t.text for t in best] for best in wide]
-    for one, two in zip(narrow, wide, strict=True):
-        np.testing.assert_allclose([t.score for t in one], [t.score for t in two], atol=1e-5)
+    for hypothesis, two in zip(narrow, wide, strict=True):
+        np.testing.assert_allclose([t.score for t in hypothesis], [t.score for t in two], atol=1e-5)
     assert counts == [1, 1, 1, 1]  # every sentence but the blank one
 
 

@@ -28,9 +28,9 @@ def test_samples_in_tensorboard_leave_training_as_it_is(tiny_run, tmp_path, monk
     assert small(tiny_run, without, *how) == 0
     monkeypatch.setattr(loop, "SAMPLES_AFTER_SECONDS", -1.0)
     assert t2t_trainer.main(trainer_flags(tiny_run, sampled, f"--hparams={SMALL}", *how)) == 0
-    expected, found = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
+    expected, actual = tensors(without / "model.ckpt-6"), tensors(sampled / "model.ckpt-6")
     for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+        np.testing.assert_array_equal(actual[name], expected[name], err_msg=name)
 
     (path,) = sampled.glob("events.*")
     accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})

@@ -17,5 +17,5 @@ def translator(tiny_run, load):
 @pytest.fixture(scope="session")
 def server(translator) -> Iterator[Running]:
     """A server of the tiny run, English to German."""
-    with running([served(translator)]) as found:
-        yield found
+    with running([served(translator)]) as running_server:
+        yield running_server

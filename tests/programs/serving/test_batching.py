@@ -42,13 +42,13 @@ class Client:
         batcher.submit(self.job)
 
     def results(self):
-        found = {}
-        while len(found) < len(self.items):
+        results_by_job = {}
+        while len(results_by_job) < len(self.items):
             part = self.arrived.get(timeout=WAIT_S)
             if isinstance(part, Exception):
                 raise part
-            found.update(zip(part.indices, part.values, strict=True))
-        return [found[i] for i in range(len(self.items))]
+            results_by_job.update(zip(part.indices, part.values, strict=True))
+        return [results_by_job[i] for i in range(len(self.items))]
 
 
 @pytest.fixture

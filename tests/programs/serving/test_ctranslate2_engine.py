@@ -21,15 +21,15 @@ def server(tiny_run, tmp_path_factory):
     said: list[str] = []
     models = load_catalogue(options, [("en", "de")], said.append).models
     assert any("for CTranslate2 (float32)" in line for line in said)
-    with running(models) as found:
-        yield found
+    with running(models) as running_server:
+        yield running_server
 
 
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 4, "alpha": 1.0}], ids=str)
 def test_translations_are_those_of_tensorflow(server, translator, options):
-    found = server.post("/v1/translate", {"q": SENTENCES, **options}).json()["translations"]
+    response = server.post("/v1/translate", {"q": SENTENCES, **options}).json()["translations"]
     expected = translator.n_best(SENTENCES, 1, **{"beam_size": 2, **options})
-    for text, (best,) in zip(found, expected, strict=True):
+    for text, (best,) in zip(response, expected, strict=True):
         (hypothesis,) = text["segments"][0]["hypotheses"]
         assert hypothesis["text"] == text["text"] == best.text
         assert hypothesis["score"] == pytest.approx(best.score, abs=1e-4)
@@ -37,19 +37,19 @@ def test_translations_are_those_of_tensorflow(server, translator, options):
 
 
 def test_an_n_best_list_is_sorted(server):
-    (found,) = server.post("/v1/translate", {"q": SENTENCES[:1], "n_best": 3}).json()["translations"]
-    scores = [one["score"] for one in found["segments"][0]["hypotheses"]]
+    (response,) = server.post("/v1/translate", {"q": SENTENCES[:1], "n_best": 3}).json()["translations"]
+    scores = [output["score"] for output in response["segments"][0]["hypotheses"]]
     assert len(scores) == 3
     assert scores == sorted(scores, reverse=True)
 
 
 def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     pair = SENTENCES[0], "katze rot hund sieht"
-    found = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0]["log_prob"]
-    assert found == pytest.approx(translator.score(*pair), abs=1e-4)
-    found = server.post("/v1/attention", {"q": pair[0], "translation": pair[1]}).json()
-    assert [word["text"] for word in found["source_words"]] == pair[0].split()
-    assert len(found["weights"]) == 4
+    response = server.post("/v1/score", {"pairs": [pair]}).json()["scores"][0]["log_prob"]
+    assert response == pytest.approx(translator.score(*pair), abs=1e-4)
+    response = server.post("/v1/attention", {"q": pair[0], "translation": pair[1]}).json()
+    assert [word["text"] for word in response["source_words"]] == pair[0].split()
+    assert len(response["weights"]) == 4
 
 
 def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):

@@ -25,17 +25,17 @@ from t2tlite.programs.serving.html_text import HtmlText
     ],
 )
 def test_text_is_translated_and_markup_is_not(document, texts, shouted):
-    found = HtmlText(document)
-    assert found.texts == texts
-    assert found.join([text.upper() for text in texts]) == shouted
+    result = HtmlText(document)
+    assert result.texts == texts
+    assert result.join([text.upper() for text in texts]) == shouted
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.text(alphabet="<>\"'/!-aA& ;\n", max_size=60))
 def test_any_document_keeps_its_markup(document):
-    found = HtmlText(document)
-    again = HtmlText(found.join(found.texts))
-    assert again.texts == found.texts
+    result = HtmlText(document)
+    again = HtmlText(result.join(result.texts))
+    assert again.texts == result.texts
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""])

@@ -74,9 +74,9 @@ def test_names():
     ],
 )
 def test_a_language_is_detected(text, candidates, language):
-    found = detect(text, candidates)[0]
-    assert found.language == language
-    assert found.confidence > 50
+    result = detect(text, candidates)[0]
+    assert result.language == language
+    assert result.confidence > 50
 
 
 @pytest.mark.parametrize("text", ["", "123 456", "xyzzy"])

@@ -11,8 +11,8 @@ SENTENCE = "red cat sees dog"
 
 @pytest.fixture(scope="module")
 def keyed(translator):
-    with running([served(translator)], api_key="sesame", cors_origins=("https://example.org",)) as found:
-        yield found
+    with running([served(translator)], api_key="sesame", cors_origins=("https://example.org",)) as running_server:
+        yield running_server
 
 
 def test_the_python_client(server, translator):
@@ -35,30 +35,30 @@ def test_the_python_client(server, translator):
     ],
 )
 def test_json_forms_and_parameters(server, translator, how):
-    found = server.post("/translate", **how)
-    assert found.json() == {"translatedText": translator.translate([SENTENCE])[0]}
+    response = server.post("/translate", **how)
+    assert response.json() == {"translatedText": translator.translate([SENTENCE])[0]}
 
 
 def test_lists_and_alternatives(server, translator):
     texts = [SENTENCE, "bird likes fish"]
-    asked = {"q": texts, "source": "en", "target": "de", "alternatives": 2}
-    found = server.post("/translate", asked).json()
+    request = {"q": texts, "source": "en", "target": "de", "alternatives": 2}
+    response = server.post("/translate", request).json()
     outputs = translator.decode(texts, translator.options(return_beams=4))
-    assert found["translatedText"] == [each[0].text for each in outputs]
-    assert found["alternatives"] == [[one.text for one in each[1:3]] for each in outputs]
+    assert response["translatedText"] == [each[0].text for each in outputs]
+    assert response["alternatives"] == [[output.text for output in each[1:3]] for each in outputs]
 
 
 def test_html_keeps_its_tags(server, translator):
-    asked = {"q": f"<p>{SENTENCE}</p><script>cat</script>", "source": "en", "target": "de", "format": "html"}
+    request = {"q": f"<p>{SENTENCE}</p><script>cat</script>", "source": "en", "target": "de", "format": "html"}
     expected = f"<p>{translator.translate([SENTENCE])[0]}</p><script>cat</script>"
-    assert server.post("/translate", asked).json() == {"translatedText": expected}
+    assert server.post("/translate", request).json() == {"translatedText": expected}
 
 
 def test_settings(server):
-    found = server.get("/frontend/settings").json()
-    assert found["charLimit"] == 20000
-    assert found["keyRequired"] is False
-    assert found["language"] == {
+    response = server.get("/frontend/settings").json()
+    assert response["charLimit"] == 20000
+    assert response["keyRequired"] is False
+    assert response["language"] == {
         "source": {"code": "en", "name": "English"},
         "target": {"code": "de", "name": "German"},
     }
@@ -79,17 +79,17 @@ def test_settings(server):
     ],
 )
 def test_mistakes_have_status_400_and_a_sentence(server, change, message):
-    found = server.post("/translate", {"q": SENTENCE, "source": "en", "target": "de", **change})
-    assert found.status_code == 400
-    assert message in found.json()["error"]
+    response = server.post("/translate", {"q": SENTENCE, "source": "en", "target": "de", **change})
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 def test_an_api_key_is_required_where_the_server_has_one(keyed):
-    asked = {"q": SENTENCE, "source": "en", "target": "de"}
-    assert keyed.post("/translate", asked).status_code == 400
-    refused = keyed.post("/translate", {**asked, "api_key": "open"})
+    request = {"q": SENTENCE, "source": "en", "target": "de"}
+    assert keyed.post("/translate", request).status_code == 400
+    refused = keyed.post("/translate", {**request, "api_key": "open"})
     assert (refused.status_code, refused.json()) == (403, {"error": "The API key is not valid."})
-    assert keyed.post("/translate", {**asked, "api_key": "sesame"}).status_code == 200
+    assert keyed.post("/translate", {**request, "api_key": "sesame"}).status_code == 200
     assert LibreTranslateAPI(keyed.url, "sesame").translate(SENTENCE, "en", "de")
     assert keyed.get("/frontend/settings").json()["keyRequired"] is True
     assert keyed.post("/v1/translate", {"q": SENTENCE}).status_code == 400
@@ -100,9 +100,9 @@ def test_an_api_key_is_required_where_the_server_has_one(keyed):
 
 
 def test_other_sites_may_call_only_if_they_are_named(server, keyed):
-    asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
-    assert "access-control-allow-origin" not in server.get("/languages", headers=asked).headers
-    found = keyed.get("/languages", headers=asked).headers
-    assert found["access-control-allow-origin"] == "https://example.org"
-    found = keyed.get("/languages", headers={"Origin": "https://example.com"}).headers
-    assert "access-control-allow-origin" not in found
+    request = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    assert "access-control-allow-origin" not in server.get("/languages", headers=request).headers
+    response = keyed.get("/languages", headers=request).headers
+    assert response["access-control-allow-origin"] == "https://example.org"
+    response = keyed.get("/languages", headers={"Origin": "https://example.com"}).headers
+    assert "access-control-allow-origin" not in response

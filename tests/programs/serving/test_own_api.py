@@ -28,10 +28,10 @@ def test_segments_keep_white_space_and_have_hypotheses(server, translator):
     ]
     expected = translator.decode([s["source"] for s in answer["segments"]], translator.options(return_beams=4))
     for segment, outputs in zip(answer["segments"], expected, strict=True):
-        assert [found["text"] for found in segment["hypotheses"]] == [one.text for one in outputs[:2]]
-        for found, one in zip(segment["hypotheses"], outputs, strict=False):
-            assert found["score"] == pytest.approx(one.score, rel=1e-3)
-            assert found["log_prob"] == pytest.approx(one.log_prob, rel=1e-3)
+        assert [hypothesis["text"] for hypothesis in segment["hypotheses"]] == [output.text for output in outputs[:2]]
+        for hypothesis, output in zip(segment["hypotheses"], outputs, strict=False):
+            assert hypothesis["score"] == pytest.approx(output.score, rel=1e-3)
+            assert hypothesis["log_prob"] == pytest.approx(output.log_prob, rel=1e-3)
     best = [s["hypotheses"][0]["text"] for s in answer["segments"]]
     assert answer["text"] == f"{best[0]}  {best[1]}\n\n {best[2]} "
     assert answer["after"] == " "
@@ -39,27 +39,29 @@ def test_segments_keep_white_space_and_have_hypotheses(server, translator):
 
 def test_a_list_is_answered_in_its_order(server, translator):
     expected = translator.translate(SENTENCES)
-    assert [one["text"] for one in translate(server, {"q": SENTENCES, "source": "en", "target": "de"})] == expected
+    assert [
+        output["text"] for output in translate(server, {"q": SENTENCES, "source": "en", "target": "de"})
+    ] == expected
 
 
 def test_blank_texts_stay_blank(server):
-    found = translate(server, {"q": ["", " \n "]})
-    assert found == [{"text": "", "segments": [], "after": ""}, {"text": " \n ", "segments": [], "after": " \n "}]
+    response = translate(server, {"q": ["", " \n "]})
+    assert response == [{"text": "", "segments": [], "after": ""}, {"text": " \n ", "segments": [], "after": " \n "}]
     assert translate(server, {"q": []}) == []
 
 
 def test_concurrent_clients_get_their_own_answers(server, translator):
-    expected, found = translator.translate(SENTENCES), {}
+    expected, response = translator.translate(SENTENCES), {}
 
     def ask(number):
-        found[number] = translate(server, {"q": SENTENCES[number % 4]})[0]["text"]
+        response[number] = translate(server, {"q": SENTENCES[number % 4]})[0]["text"]
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == {number: expected[number % 4] for number in range(16)}
+    assert response == {number: expected[number % 4] for number in range(16)}
     batches = server.get("/metrics").text
     assert "t2tlite_batch_sentences_count" in batches
 
@@ -79,17 +81,19 @@ def test_a_stream_has_a_line_for_each_segment_in_order(server, translator):
 
 def test_scores_are_the_models(server, translator):
     pairs = [["red cat sees dog", "katze rot hund sieht"], ["red cat sees dog", "maus"]]
-    found = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
-    assert [one["log_prob"] for one in found] == pytest.approx(translator.score(*zip(*pairs, strict=True)), rel=1e-4)
+    response = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
+    assert [output["log_prob"] for output in response] == pytest.approx(
+        translator.score(*zip(*pairs, strict=True)), rel=1e-4
+    )
 
 
 def test_attention_takes_the_given_or_the_models_translation(server, translator):
-    found = server.post("/v1/attention", {"q": SENTENCES[0], "translation": " "}).json()
-    assert found["translation"] == translator.translate(SENTENCES[:1])[0]
-    assert [word["text"] for word in found["source_words"]] == SENTENCES[0].split()
-    assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in found["weights"])
-    found = server.post("/v1/attention", {"q": SENTENCES[0], "translation": "katze maus"}).json()
-    assert [(word["text"], word["start"], word["end"]) for word in found["target_words"]] == [
+    response = server.post("/v1/attention", {"q": SENTENCES[0], "translation": " "}).json()
+    assert response["translation"] == translator.translate(SENTENCES[:1])[0]
+    assert [word["text"] for word in response["source_words"]] == SENTENCES[0].split()
+    assert all(sum(row) == pytest.approx(1, rel=1e-4) for row in response["weights"])
+    response = server.post("/v1/attention", {"q": SENTENCES[0], "translation": "katze maus"}).json()
+    assert [(word["text"], word["start"], word["end"]) for word in response["target_words"]] == [
         ("katze", 0, 5),
         ("maus", 6, 10),
     ]
@@ -115,20 +119,20 @@ def test_the_pages_need_no_other_host(server):
 
 
 def test_the_description_names_every_field(server):
-    found = server.get("/openapi.json").json()
-    assert set(found["paths"]) == {
+    response = server.get("/openapi.json").json()
+    assert set(response["paths"]) == {
         "/v1/models", "/v1/translate", "/v1/score", "/v1/parse", "/v1/attention", "/v1/attention.html", "/translate",
         "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics",
     }  # fmt: skip
-    asked = found["paths"]["/v1/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert set(asked["properties"]) == {"q", "source", "target", "n_best", "beam_size", "alpha", "stream"}
-    assert all("description" in field for field in asked["properties"].values())
-    assert found["paths"]["/v1/translate"]["post"]["responses"]["503"]["description"].startswith("The server is")
+    request = response["paths"]["/v1/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(request["properties"]) == {"q", "source", "target", "n_best", "beam_size", "alpha", "stream"}
+    assert all("description" in field for field in request["properties"].values())
+    assert response["paths"]["/v1/translate"]["post"]["responses"]["503"]["description"].startswith("The server is")
 
 
 def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
-    found = translate(server, {"q": SENTENCES[0], "beam_size": 1})[0]["text"]
-    assert found == translator.translate(SENTENCES[:1], beam_size=1)[0]
+    answer = translate(server, {"q": SENTENCES[0], "beam_size": 1})[0]["text"]
+    assert answer == translator.translate(SENTENCES[:1], beam_size=1)[0]
     response = server.post("/v1/translate", {"q": "cat", "beam_size": 17})
     assert response.status_code == 400
     assert "beam_size at most 16. Received: n_best=1, beam_size=17." in response.json()["error"]
@@ -137,8 +141,8 @@ def test_a_beam_can_be_chosen_up_to_the_largest(server, translator):
 @pytest.fixture(scope="module")
 def both_ways(translator):
     """The same model for two pairs, since another one would have to be trained."""
-    with running([served(translator), served(translator, "de", "en")]) as found:
-        yield found
+    with running([served(translator), served(translator, "de", "en")]) as running_server:
+        yield running_server
 
 
 def test_several_pairs_have_to_be_named(both_ways):
@@ -153,9 +157,9 @@ def test_several_pairs_have_to_be_named(both_ways):
 
 
 def test_auto_detects_the_source_among_the_pairs(both_ways):
-    asked = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
-    found = both_ways.post("/translate", asked).json()
-    assert found["detectedLanguage"]["language"] == "de"
+    request = {"source": "auto", "target": "en", "q": "Die Katze ist hier"}
+    response = both_ways.post("/translate", request).json()
+    assert response["detectedLanguage"]["language"] == "de"
     first, *_ = both_ways.post("/detect", {"q": "The cat is here"}).json()
     assert first["language"] == "en"
     assert first["confidence"] > 95

@@ -20,8 +20,8 @@ def parser(fixtures, load, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(parser):
-    with running([parser]) as found:
-        yield found
+    with running([parser]) as running_server:
+        yield running_server
 
 
 def words(node):
@@ -33,7 +33,7 @@ def labels(node):
     label, *children = node
     if isinstance(children[0], str):
         return [label]
-    return [label, *(one for child in children for one in labels(child)), f"/{label}"]
+    return [label, *(output for child in children for output in labels(child)), f"/{label}"]
 
 
 def parse(server, content):
@@ -47,42 +47,42 @@ def test_trees_are_of_the_labels_that_tensor2tensor_decoded(server, parser, fixt
     sentences = lines(trained / "in.txt")
     decoded = np.load(trained / "model.npz")["decode/greedy/outputs"].reshape(len(sentences), -1)
     whole = 0  # sequences with as many tags as there are words
-    for sentence, ids, found in zip(sentences, decoded, parse(server, {"q": sentences}), strict=True):
-        assert found["sentence"] == sentence
-        assert words(found["tree"]) == sentence.split()
-        top, below = found["tree"]
+    for sentence, ids, response in zip(sentences, decoded, parse(server, {"q": sentences}), strict=True):
+        assert response["sentence"] == sentence
+        assert words(response["tree"]) == sentence.split()
+        top, below = response["tree"]
         assert top == "TOP"
-        if not found["repairs"]:
+        if not response["repairs"]:
             whole += 1
             assert labels(below) == parser.translator.target_encoder.decode(ids.tolist()).split()
     assert whole
 
 
 def test_brackets_tree_and_drawing_are_the_same(server):
-    (found,) = parse(server, {"q": "A president saw A small dog ."})
-    assert found["brackets"] == (
+    (response,) = parse(server, {"q": "A president saw A small dog ."})
+    assert response["brackets"] == (
         "(TOP (S (NP (DT A) (JJ president) (NN saw)) (VP (NP (DT A) (JJ small) (NN dog))) (. .)))"
     )
 
     def brackets(node):
         return node if isinstance(node, str) else f"({' '.join([node[0], *map(brackets, node[1:])])})"
 
-    assert brackets(found["tree"]) == found["brackets"]
-    drawn = [element.text for element in ElementTree.fromstring(found["svg"]).iter() if element.tag.endswith("text")]
-    assert sorted(drawn) == sorted(re.findall(r"[^\s()]+", found["brackets"]))
+    assert brackets(response["tree"]) == response["brackets"]
+    drawn = [element.text for element in ElementTree.fromstring(response["svg"]).iter() if element.tag.endswith("text")]
+    assert sorted(drawn) == sorted(re.findall(r"[^\s()]+", response["brackets"]))
 
 
 def test_a_text_is_split_and_a_blank_sentence_has_no_tree(server):
     text = "A president saw A small dog .\nThe old committee saw A committee ."
-    assert [one["sentence"] for one in parse(server, {"q": text})] == text.split("\n")
+    assert [output["sentence"] for output in parse(server, {"q": text})] == text.split("\n")
     blank = {"sentence": "", "brackets": "", "tree": None, "score": 0.0, "repairs": {}, "svg": ""}
     assert parse(server, {"q": [" ", "dogs"], "source": "en"})[0] == blank
     assert parse(server, {"q": ""}) == []
 
 
 def test_a_parser_does_not_translate_and_is_no_language(server):
-    found = server.post("/v1/translate", {"q": "a"})
-    assert found.status_code == 400
-    assert "No model translates any language to any language. Language pairs served: none." in found.json()["error"]
+    response = server.post("/v1/translate", {"q": "a"})
+    assert response.status_code == 400
+    assert "No model translates any language to any language. Language pairs served: none." in response.json()["error"]
     assert server.get("/languages").json() == []
     assert server.get("/v1/models").json()["models"][0]["task"] == "parsing"

@@ -83,31 +83,31 @@ def until(condition):
     ],
 )
 def test_a_bad_body_has_status_400_and_says_what_is_wrong(server, body, message):
-    found = httpx.post(f"{server.url}/v1/translate", headers=JSON, content=body, timeout=60)
-    assert found.status_code == 400
-    assert message in found.json()["error"]
+    response = httpx.post(f"{server.url}/v1/translate", headers=JSON, content=body, timeout=60)
+    assert response.status_code == 400
+    assert message in response.json()["error"]
 
 
 def test_too_much_text_has_status_413(server):
-    found = server.post("/v1/translate", {"q": "a" * 20_001})
-    assert (found.status_code, found.json()["error"][:52]) == (
+    response = server.post("/v1/translate", {"q": "a" * 20_001})
+    assert (response.status_code, response.json()["error"][:52]) == (
         413,
         "The text of a request must have at most 20,000 chara",
     )
-    found = server.post("/v1/translate", {"q": "a" * 2_000_000})
-    assert (found.status_code, found.json()["error"][:57]) == (
+    response = server.post("/v1/translate", {"q": "a" * 2_000_000})
+    assert (response.status_code, response.json()["error"][:57]) == (
         413,
         "The body of a request must have at most 1,048,576 bytes. ",
     )
-    found = server.post("/v1/translate", {"q": "zq" * 5000})
-    assert (found.status_code, found.json()["error"][:40]) == (413, "A sentence must have at most 512 tokens.")
+    response = server.post("/v1/translate", {"q": "zq" * 5000})
+    assert (response.status_code, response.json()["error"][:40]) == (413, "A sentence must have at most 512 tokens.")
 
 
 def test_a_body_without_a_length_is_limited_too(server):
-    found = httpx.post(
+    response = httpx.post(
         f"{server.url}/v1/translate", headers=JSON, content=(b"x" * 65536 for _ in range(20)), timeout=60
     )
-    assert found.status_code == 413
+    assert response.status_code == 413
 
 
 def test_unknown_paths_and_methods(server):
@@ -115,16 +115,16 @@ def test_unknown_paths_and_methods(server):
         "error": "There is nothing at this path. The page /docs lists what there is."
     }
     assert server.get("/v1/translate").status_code == 405
-    found = server.get("/v1/attention.html")
-    assert (found.status_code, found.json()) == (400, {"error": "The field q is required. It is missing."})
+    response = server.get("/v1/attention.html")
+    assert (response.status_code, response.json()) == (400, {"error": "The field q is required. It is missing."})
 
 
 def test_strange_text_is_translated(server):
     for text in ("\u0000", "a\u0000b", "\ufffe", "👩‍👩‍👧", "\u202e abc", "▁", "\u200b", "é" * 50, "%s{0}<script>"):
-        found = server.post("/v1/translate", {"q": text})
-        assert found.status_code == 200, text
-        found = server.post("/v1/attention", {"q": text})
-        assert found.status_code == 200 or not text.strip(), text
+        response = server.post("/v1/translate", {"q": text})
+        assert response.status_code == 200, text
+        response = server.post("/v1/attention", {"q": text})
+        assert response.status_code == 200 or not text.strip(), text
 
 
 def test_damaged_requests_never_have_status_500(server):
@@ -141,11 +141,11 @@ def test_damaged_requests_never_have_status_500(server):
         for path in PATHS:
             for body in MALFORMED:
                 kind = draw.choice(types)
-                found = client.post(path, content=body, headers={"Content-Type": kind.encode()})
-                assert 400 <= found.status_code < 500, (path, body[:40], kind, found.text)
-                assert set(found.json()) == {"error"}
-                assert "Traceback" not in found.text
-                assert ".py" not in found.text
+                response = client.post(path, content=body, headers={"Content-Type": kind.encode()})
+                assert 400 <= response.status_code < 500, (path, body[:40], kind, response.text)
+                assert set(response.json()) == {"error"}
+                assert "Traceback" not in response.text
+                assert ".py" not in response.text
     assert server.get("/health").json() == {"status": "ok"}
 
 
@@ -192,17 +192,20 @@ def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
             raise RuntimeError("a secret of /home/someone")
 
     with running([ServedModel(Broken(), "en", "de", served(translator).options)]) as server:
-        found = server.post("/v1/translate", {"q": SENTENCE})
-        assert found.status_code == 500
-        assert found.json() == {"error": "The server could not compute this request; its log says why."}
+        response = server.post("/v1/translate", {"q": SENTENCE})
+        assert response.status_code == 500
+        assert response.json() == {"error": "The server could not compute this request; its log says why."}
         assert server.get("/health").status_code == 200
     assert "a secret" in caplog.text
 
 
 def test_a_request_that_takes_too_long_has_status_504(translator):
     with slow_server(translator, timeout_s=0.3) as (server, _):
-        found = server.post("/v1/translate", {"q": SENTENCE})
-        assert (found.status_code, found.json()["error"][:43]) == (504, "The request was not done after 0.3 seconds.")
+        response = server.post("/v1/translate", {"q": SENTENCE})
+        assert (response.status_code, response.json()["error"][:43]) == (
+            504,
+            "The request was not done after 0.3 seconds.",
+        )
         lines = server.post("/v1/translate", {"q": SENTENCE, "stream": True}).text.splitlines()
         assert json.loads(lines[0]) == {"segments": 1}
         assert json.loads(lines[1])["error"].startswith("The request was not done after")
@@ -210,15 +213,15 @@ def test_a_request_that_takes_too_long_has_status_504(translator):
 
 def test_full_queue_has_status_503_and_retry_after(translator):
     with slow_server(translator, max_queue=2) as (server, slow), ThreadPoolExecutor(4) as clients:
-        asked = [clients.submit(server.post, "/v1/translate", {"q": SENTENCE})]
+        requests = [clients.submit(server.post, "/v1/translate", {"q": SENTENCE})]
         assert slow.begun.wait(WAIT_S)
-        asked.append(clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3}))
-        asked.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
+        requests.append(clients.submit(server.post, "/v1/translate", {"q": [SENTENCE] * 3}))
+        requests.append(clients.submit(server.post, "/v1/translate", {"q": SENTENCE}))
         until(lambda: server.service.batcher.queue_length == 4)
-        found = server.post("/v1/translate", {"q": SENTENCE})
-        assert (found.status_code, found.headers["retry-after"]) == (503, "1")
+        response = server.post("/v1/translate", {"q": SENTENCE})
+        assert (response.status_code, response.headers["retry-after"]) == (503, "1")
         slow.go.set()
-        assert [one.result().status_code for one in asked] == [200] * 3
+        assert [output.result().status_code for output in requests] == [200] * 3
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -241,16 +244,16 @@ def test_request_of_a_client_that_left_is_not_computed(translator, stream):
 def test_accepted_requests_are_answered_after_sigterm(translator):
     """The long version, with a process and 64 clients, is benchmarks/serving_load.py."""
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(8) as clients:
-        asked = [clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"}) for i in range(8)]
+        requests = [clients.submit(server.post, "/v1/translate", {"q": f"{SENTENCE} {i}"}) for i in range(8)]
         until(lambda: server.service.active == 8)
         server.server.handle_exit(signal.SIGTERM, None)
-        found = server.get("/ready")
-        assert (found.status_code, found.json()) == (503, {"status": "draining"})
-        found = server.post("/v1/translate", {"q": SENTENCE})
-        assert (found.status_code, found.headers["retry-after"]) == (503, "5")
-        assert found.json() == {"error": "The server is shutting down. Try again later."}
+        response = server.get("/ready")
+        assert (response.status_code, response.json()) == (503, {"status": "draining"})
+        response = server.post("/v1/translate", {"q": SENTENCE})
+        assert (response.status_code, response.headers["retry-after"]) == (503, "5")
+        assert response.json() == {"error": "The server is shutting down. Try again later."}
         slow.go.set()
-        assert [one.result().status_code for one in asked] == [200] * 8
+        assert [output.result().status_code for output in requests] == [200] * 8
         server.thread.join(WAIT_S)
         assert not server.thread.is_alive()
 
@@ -260,8 +263,8 @@ def test_a_server_that_loads_says_so(translator):
         server.service.status = "loading"
         assert server.get("/ready").status_code == 503
         assert server.get("/health").status_code == 200
-        found = server.get("/v1/models")
-        assert found.json() == {"error": "The server is loading its models. Try again later."}
+        response = server.get("/v1/models")
+        assert response.json() == {"error": "The server is loading its models. Try again later."}
 
 
 def test_memory_does_not_grow_with_requests(server: Running):

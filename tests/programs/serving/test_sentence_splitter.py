@@ -38,11 +38,11 @@ WHITE_SPACE = st.sampled_from(
 @settings(deadline=None, derandomize=True)
 @given(st.lists(st.one_of(st.text(max_size=8), WHITE_SPACE)).map("".join))
 def test_any_text_is_put_together_again(text):
-    found = split_text(text)
-    assert found.join([segment.sentence for segment in found.segments]) == text
-    for before, sentence in found.segments:
+    result = split_text(text)
+    assert result.join([segment.sentence for segment in result.segments]) == text
+    for before, sentence in result.segments:
         assert before == "" or before.isspace()
         assert sentence
         assert sentence == sentence.strip()
         assert len(sentence.splitlines()) == 1
-    assert found.after == "" or found.after.isspace()
+    assert result.after == "" or result.after.isspace()

@@ -69,19 +69,19 @@ def runs(shared, tmp_path_factory):
 @pytest.mark.parametrize("case", DECODED)
 def test_the_same_text(shared, runs, tmp_path, case):
     folder, vocabulary, options, inputs, outputs = DECODED[case]
-    found = decoded(
+    actual = decoded(
         runs(folder, vocabulary),
         tmp_path / "out.txt",
         f"--decode_from_file={shared / 't2t' / inputs}",
         f"--decode_hparams={options}",
     )
-    assert found == lines(shared / "t2t" / outputs)
+    assert actual == lines(shared / "t2t" / outputs)
 
 
-def n_best(found: list[str]) -> list[list[tuple[str, float]]]:
+def n_best(actual: list[str]) -> list[list[tuple[str, float]]]:
     """t2t-decoder's lines `number ||| text ||| log_prob= value ||| score`, by number."""
     rows: dict[int, list[tuple[str, float]]] = {}
-    for line in found:
+    for line in actual:
         number, text, _, score = line.split(" ||| ")
         rows.setdefault(int(number), []).append((text, float(score)))
     return [rows[number] for number in sorted(rows)]
@@ -99,8 +99,8 @@ def test_the_same_beams(shared, runs, tmp_path, folder, vocabulary, inputs, coun
     sentences = lines(shared / "t2t" / folder / inputs)[:count]
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
     flags = [f"--decode_from_file={tmp_path / 'in.txt'}", f"--decode_hparams={options}"]
-    found = decoded(runs(folder, f"{folder}/{vocabulary}"), tmp_path / "out.txt", *flags)
-    for ours, line in zip(n_best(found), lines(shared / "t2t" / folder / outputs), strict=True):
+    actual = decoded(runs(folder, f"{folder}/{vocabulary}"), tmp_path / "out.txt", *flags)
+    for ours, line in zip(n_best(actual), lines(shared / "t2t" / folder / outputs), strict=True):
         cells = line.split("\t")  # text, score, text, score, ...
         assert [text for text, _ in ours] == cells[0::2]
         np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
@@ -112,9 +112,9 @@ def test_the_same_beams(shared, runs, tmp_path, folder, vocabulary, inputs, coun
 def test_the_same_scores_of_a_file(shared, runs, tmp_path, folder, pairs, scores):
     vocabulary = MT_VOCABULARY if folder == MT else WSJ_VOCABULARY
     run = runs(folder, f"{folder}/{vocabulary}")
-    found = decoded(run, tmp_path / "out.txt", f"--score_file={shared / 't2t' / folder / pairs}")
+    actual = decoded(run, tmp_path / "out.txt", f"--score_file={shared / 't2t' / folder / pairs}")
     expected = lines(shared / "t2t" / folder / scores)
-    np.testing.assert_allclose(np.array(found, float), np.array(expected, float), atol=1e-5)
+    np.testing.assert_allclose(np.array(actual, float), np.array(expected, float), atol=1e-5)
 
 
 # What it recorded of the decoding of eight sentences: mode -> options here.
@@ -139,10 +139,10 @@ def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
     assert losses.sum() / filled.sum() == pytest.approx(float(data["eval_loss"]), abs=1e-4)
 
     options = dict(part.split("=") for part in RECORDED[mode].split(","))
-    found = model.decode(sentences, model.options(**{name: int(value) for name, value in options.items()}))
+    actual = model.decode(sentences, model.options(**{name: int(value) for name, value in options.items()}))
     scores = data[f"decode/{mode}/scores"].reshape(8, -1)
     outputs = data[f"decode/{mode}/outputs"].reshape(8, scores.shape[1], -1)
-    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+    for ours, ids, expected in zip(actual, outputs, scores, strict=True):
         assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
         np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
 
@@ -158,14 +158,14 @@ def test_several_checkpoints_are_averaged_as_its_averages_are(shared, tmp_path):
     (tmp_path / "t2t" / "hparams.json").write_bytes((folder / "hparams.json").read_bytes())
     run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path / 't2t'}", f"--t2t_vocab={folder / MT_VOCABULARY}")
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
-    found = decoded(
+    actual = decoded(
         run,
         tmp_path / "out.txt",
         f"--checkpoint_path={run / 'averaged'}",
         f"--decode_from_file={folder / 'in200.en'}",
         f"--decode_hparams={GREEDY}",
     )
-    assert found == lines(folder / "avg3.greedy.txt")
+    assert actual == lines(folder / "avg3.greedy.txt")
 
 
 def test_the_run_notes_where_it_comes_from(shared, runs):

@@ -42,10 +42,10 @@ def test_logits(model, data):
 )
 def test_decodes(fixtures, model, data, mode, options):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
-    found = model.decode(sentences, model.options(**options))
+    actual = model.decode(sentences, model.options(**options))
     scores = data[f"decode/{mode}/scores"].reshape(len(sentences), -1)
     outputs = data[f"decode/{mode}/outputs"].reshape(*scores.shape, -1)
-    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+    for ours, ids, expected in zip(actual, outputs, scores, strict=True):
         assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
         np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
 
@@ -55,24 +55,24 @@ def test_no_more_tokens_than_the_longest_source(fixtures, model, data):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
     scores, outputs = data["decode/beam4_short/scores"], data["decode/beam4_short/outputs"]
     assert outputs.shape[-1] == data["inputs"].shape[1]  # so many tokens were allowed: none more than the source
-    found = model.decode(sentences, model.options(extra_length=0, return_beams=4))
+    actual = model.decode(sentences, model.options(extra_length=0, return_beams=4))
     assert sum(1 not in row for rows in outputs for row in rows) == 6
-    assert sorted(map(len, found)) == [1, 1, 4, 4, 4, 4, 4, 4]
-    for ours, ids, expected in zip(found, outputs, scores, strict=True):
+    assert sorted(map(len, actual)) == [1, 1, 4, 4, 4, 4, 4, 4]
+    for ours, ids, expected in zip(actual, outputs, scores, strict=True):
         assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids][: len(ours)]
         np.testing.assert_allclose([h.score for h in ours], expected[: len(ours)], atol=1e-4)
 
 
 def test_text_and_score_file(fixtures, run, tmp_path):
     folder = fixtures / "tensor2tensor" / "trained_wsj"
-    found = decoded(run, tmp_path / "out.txt", f"--decode_from_file={folder / 'in.txt'}")
-    assert found == lines(folder / "out.txt")
-    found = decoded(run, tmp_path / "scores.txt", f"--score_file={folder / 'score.tsv'}")
-    np.testing.assert_allclose(np.array(found, float), np.loadtxt(folder / "scores.txt"), atol=1e-5)
+    actual = decoded(run, tmp_path / "out.txt", f"--decode_from_file={folder / 'in.txt'}")
+    assert actual == lines(folder / "out.txt")
+    actual = decoded(run, tmp_path / "scores.txt", f"--score_file={folder / 'score.tsv'}")
+    np.testing.assert_allclose(np.array(actual, float), np.loadtxt(folder / "scores.txt"), atol=1e-5)
 
 
 def test_trees_where_asked_for(fixtures, run, tmp_path):
     source = fixtures / "tensor2tensor" / "trained_wsj" / "in.txt"
     flags = [f"--decode_from_file={source}", "--decode_hparams=t2t_rules=false,beam_size=1"]
-    found = decoded(run, tmp_path / "trees.txt", *flags)
-    assert found[0].startswith("(TOP (S (NP (DT A) ")
+    actual = decoded(run, tmp_path / "trees.txt", *flags)
+    assert actual[0].startswith("(TOP (S (NP (DT A) ")

@@ -42,9 +42,9 @@ def test_decodes(run, load, data, mode):
     model = load(run, run / f"model.ckpt-{STEPS[mode.split('/')[0]]}")
     options = model.options(**json.loads(str(data[f"decode/{mode}/options"])))
     sources = [row[: list(row).index(1)].tolist() for row in data["inputs"]]
-    found = model.engine.decoder(options).decode(sources, batches=[[0, 1, 2, 3]])
-    for ours, ids, scores in zip(found, data[f"decode/{mode}/outputs"], data[f"decode/{mode}/scores"], strict=True):
+    actual = model.engine.decoder(options).decode(sources, batches=[[0, 1, 2, 3]])
+    for ours, ids, scores in zip(actual, data[f"decode/{mode}/outputs"], data[f"decode/{mode}/scores"], strict=True):
         ended = [list(row).index(1) if 1 in row else len(row) for row in ids]  # greedy search continues after the EOS
-        assert [one.ids for one in ours] == [row[:end].tolist() for row, end in zip(ids, ended, strict=True)]
-        np.testing.assert_allclose([one.score for one in ours], scores, atol=1e-4)
+        assert [output.ids for output in ours] == [row[:end].tolist() for row, end in zip(ids, ended, strict=True)]
+        np.testing.assert_allclose([output.score for output in ours], scores, atol=1e-4)
         assert mode.startswith("final") or 1 not in ids

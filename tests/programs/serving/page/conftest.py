@@ -50,7 +50,10 @@ def visit(browser, address) -> Iterator[Callable[..., Page]]:
         page.set_default_timeout(TIMEOUT_MS)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("console", lambda message: wrong.append(message.text) if "Content Security" in message.text else None)
-        page.on("request", lambda asked: wrong.append(asked.url) if not asked.url.startswith((at, "blob:")) else None)
+        page.on(
+            "request",
+            lambda request: wrong.append(request.url) if not request.url.startswith((at, "blob:")) else None,
+        )
         page.goto(at + fragment)
         return page
 

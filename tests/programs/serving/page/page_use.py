@@ -34,7 +34,7 @@ def translated(page: Page, text: str) -> None:
 
 def marks(page: Page) -> dict[str, float]:
     """The marked words of the text with their colour's part in percent."""
-    found = page.locator("#mirror mark")
-    expect(found.first).to_be_attached()
+    matches = page.locator("#mirror mark")
+    expect(matches.first).to_be_attached()
     weight = "mark => [mark.textContent, parseFloat(mark.style.getPropertyValue('--weight'))]"
-    return dict(found.evaluate_all(f"all => all.map({weight})"))
+    return dict(matches.evaluate_all(f"all => all.map({weight})"))

@@ -65,10 +65,10 @@ def test_beam_size_and_length_penalty(visit, translator):
     translated(page, SENTENCE)
     page.locator("#beam").fill("2")
     expect(page.locator("#best li")).to_have_count(2)
-    with page.expect_request("**/v1/translate") as asked:
+    with page.expect_request("**/v1/translate") as request_info:
         page.locator("#alpha").fill("1.5")
-    assert asked.value.post_data_json["alpha"] == 1.5
-    assert asked.value.post_data_json["beam_size"] == 2
+    assert request_info.value.post_data_json["alpha"] == 1.5
+    assert request_info.value.post_data_json["beam_size"] == 2
     page.click("#defaults")
     expect(page.locator("#best li")).to_have_count(translator.options().beam_size)
     expect(page.locator("output")).to_have_text([str(translator.options().beam_size), str(translator.options().alpha)])
@@ -79,9 +79,9 @@ def test_pointing_at_a_word_marks_what_it_attends_to(visit, address):
     translated(page, TEXT)
     with page.expect_response("**/v1/attention") as answered:
         page.locator("#result > span").nth(1).locator(".word").nth(0).hover()
-    found = answered.value.json()
+    answer = answered.value.json()
     shown = marks(page)
-    expected = {word["text"]: weight for word, weight in zip(found["source_words"], found["weights"][0], strict=True)}
+    expected = {word["text"]: weight for word, weight in zip(answer["source_words"], answer["weights"][0], strict=True)}
     for word, weight in expected.items():  # the colour is by the square root of the weight
         assert shown.get(word, 0) == pytest.approx(100 * weight**0.5, abs=15 if weight < 0.03 else 1)
     assert "😀" not in "".join(shown)

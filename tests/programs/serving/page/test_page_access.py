@@ -80,8 +80,8 @@ def test_accessibility(visit, theme):
     page = visit(color_scheme=theme)
 
     def check() -> None:
-        found = Axe().run(page)
-        assert found.response["violations"] == [], found.generate_report()
+        report = Axe().run(page)
+        assert report.response["violations"] == [], report.generate_report()
 
     check()
     translated(page, TEXT)
