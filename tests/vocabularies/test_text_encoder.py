@@ -74,7 +74,7 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
 
 
 def test_unbroken_text_is_learned_from_in_time(tmp_path):
-    """All that can be learned from 300,000 characters without a space; SentencePiece alone would need minutes."""
+    """All that can be learned from 300,000 characters without a space."""
     letters = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=300_000))
     start = time.process_time()
     with pytest.raises(ValueError, match=r"at most \d+ for this text"):
