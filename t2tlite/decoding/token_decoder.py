@@ -88,13 +88,8 @@ class TokenDecoder(abc.ABC):
         results = [0.0] * len(sources)
         longest = [max(len(s), len(t), 1) for s, t in zip(sources, targets, strict=True)]
         for batch in self._batches(longest):
-<<<<<<< HEAD
-            values = self._score_batch([sources[i] for i in batch], [targets[i] for i in batch])
-            for at, value in zip(batch, values, strict=True):
-=======
             scores = self._score_batch([sources[i] for i in batch], [targets[i] for i in batch])
             for at, value in zip(batch, scores, strict=True):
->>>>>>> main
                 results[at] = float(value)
             done(len(batch))
         return results

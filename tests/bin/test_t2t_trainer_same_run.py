@@ -30,17 +30,11 @@ def no_training(monkeypatch):
 
 
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):
-<<<<<<< HEAD
-    actual = json.loads((tiny_run.run / "training.json").read_text())
-    assert actual.pop("data_sha256")
-    assert actual == {"random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
-=======
     record = json.loads((tiny_run.run / "training.json").read_text())
     assert record.pop("data_sha256")
     assert record == {"format_version": 1, "random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
->>>>>>> main
     evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
-    assert [output["step"] for output in evaluations] == [40, 80, 120]
+    assert [evaluation["step"] for evaluation in evaluations] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):

@@ -29,13 +29,8 @@ class HtmlText:
         self._markup = [""]  # before each piece of text, and behind the last
         self.texts: list[str] = []
         at = 0
-<<<<<<< HEAD
-        for match in [*MARKUP.finditer(document), None]:
-            start, end = (len(document), len(document)) if match is None else match.span()
-=======
         for markup in [*MARKUP.finditer(document), None]:
             start, end = (len(document), len(document)) if markup is None else markup.span()
->>>>>>> main
             raw = document[at:start]
             if TRANSLATABLE.search(text := html.unescape(raw)):
                 self.texts.append(text)
