@@ -130,7 +130,7 @@ def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once,
     assert record["scores"]["tagging accuracy"] > 50
     assert (record["split"], record["step"], record["sentences"]) == ("dev", 300, 30)
     assert record["checkpoint"] == f"{trained_parser.run}/model.ckpt-300"
-    assert record["signature"] == "EVALB, COLLINS.prm, all lengths"
+    assert record["signatures"]["F1"] == "EVALB, COLLINS.prm, all lengths"
     options = {name: record["decode_hparams"][name] for name in ("beam_size", "alpha", "extra_length", "return_beams")}
     assert options == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
 

@@ -69,7 +69,9 @@ def swept(tiny_run, tmp_path_factory):
 
 
 def result(folder: Path) -> dict:
-    return json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    record = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    assert record.pop("format_version") == 1
+    return record
 
 
 def cells(text: str, row: str) -> list[str]:
@@ -171,7 +173,7 @@ def test_result_or_checkpoint_of_other_hparams(tiny_run, swept, capsys):
     (swept[0] / "base" / "result.json").unlink()
     assert command(tiny_run, swept[0], "--rows=base", changed) == 1
     assert "base holds a row of other hparams: train_steps 6 -> 7." in capsys.readouterr().err
-    (swept[0] / "base" / "result.json").write_text("{}", encoding="utf-8")
+    (swept[0] / "base" / "result.json").write_text('{"format_version": 1}', encoding="utf-8")
     assert command(tiny_run, swept[0], "--rows=base") == 1
     assert "result.json is damaged: " in capsys.readouterr().err
     (swept[0] / "base" / "result.json").write_text(kept, encoding="utf-8")
