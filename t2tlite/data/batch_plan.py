@@ -149,7 +149,8 @@ class BatchPlan:
         if self._few_shapes:
             boundaries = self._boundaries.tolist()
             return [(int(self._rows[b]), boundaries[b], boundaries[b]) for b in np.unique(buckets)]
-        rows, sources, targets = [np.zeros(len(self._boundaries), np.int64) for _ in range(3)]  # the most of each bucket
+        greatest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # of each bucket
+        rows, sources, targets = greatest
         np.maximum.at(rows, buckets, np.diff(self._cuts))
         np.maximum.at(sources, self._buckets, self._sources)
         np.maximum.at(targets, self._buckets, self._targets)
