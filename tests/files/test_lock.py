@@ -21,7 +21,7 @@ REFUSED = (
 )
 
 
-def test_a_second_process_is_refused_and_the_folder_is_left_as_it_was(tmp_path):
+def test_second_process_is_refused_and_changes_nothing(tmp_path):
     oven = tmp_path / "oven"
     with only_process(oven, "bake"):
         with pytest.raises(ValueError, match=REFUSED), only_process(oven, "bake"):

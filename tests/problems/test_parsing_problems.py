@@ -138,7 +138,7 @@ def test_semi_without_extra_trees(own_trees):
         registry.problem("wsj_parsing_semi", extra_trees="a.trees")
 
 
-def test_a_missing_file_of_extra_trees_is_found_before_anything_is_read(own_trees, tmp_path):
+def test_missing_extra_trees_are_reported_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
     problem = registry.problem("wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),))
     with pytest.raises(FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."):

@@ -252,8 +252,9 @@ def _token_columns(
     rows = layer.weights[:, list(positions)]  # [H, the word's pieces, S]
     style = {"va": "center", "fontsize": 9.5, **_plain()}
     for at, piece in enumerate(layer.queries):
-        emphasis = {"fontweight": "bold", "color": INK} if at in positions else {"color": FAINT}
-        axes.text(left, (at + 0.5) * LINE_HEIGHT, _label(piece), ha="right", **style, **emphasis)
+        font_weight, colour = ("bold", INK) if at in positions else ("normal", FAINT)
+        height = (at + 0.5) * LINE_HEIGHT
+        axes.text(left, height, _label(piece), ha="right", color=colour, fontweight=font_weight, **style)
     strongest = rows[[head - 1 for head in heads]].max(axis=(0, 1))  # [S]
     for at, piece in enumerate(layer.keys):
         colour = INK if strongest[at] >= 0.1 else FAINT

@@ -39,7 +39,7 @@ def test_title_units_ticks_and_legend():
     assert 'aria-label="Loss &lt;1&gt; $x$: training, dev over steps"' in svg
 
 
-def test_equal_distances_on_a_linear_scale_and_equal_ratios_on_a_logarithmic_one():
+def test_distances_on_linear_and_logarithmic_scales():
     _, dots = drawn(line_chart("", "", {"a": {0: 10.0, 50: 55.0, 100: 100.0}}))
     (x0, y0), (x1, y1), (x2, y2) = dots
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.01)
@@ -100,7 +100,7 @@ def test_values_that_cannot_be_drawn_are_left_out():
     assert line_chart("Loss", "", {"a": {1: math.nan}, "b": {}}) == ""
 
 
-def test_a_chart_takes_the_colours_of_the_page_and_is_the_same_each_time():
+def test_chart_uses_the_pages_colours_and_is_reproducible():
     svg = line_chart("Loss", "nats", {"a": {1: 1.0, 2: 2.0}})
     colours = set(re.findall(r"#[0-9a-f]{6}\b", svg))
     assert colours == {COLOURS[0]}  # axes and text: the page's

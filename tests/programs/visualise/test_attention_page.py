@@ -117,7 +117,7 @@ def test_page_shows_weights_in_a_browser(attention, tmp_path):
     assert result["released"] == 0
 
 
-def test_decoder_hides_what_is_not_read_and_an_address_opens_a_view(attention, tmp_path):
+def test_decoder_view_is_masked_and_has_an_address(attention, tmp_path):
     script = """
       const box = $("#cells").getBoundingClientRect();
       const at = (from, length, i) => from + (i + .5) * length / 5;
