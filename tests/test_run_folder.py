@@ -36,7 +36,7 @@ MANIFEST = {
             "shards": [{"file": "train-00000.arrow", "pairs": 10, "bytes": 7, "sha256": "b"}],
         }
     },
-    "made_from": [{"file": "train.en", "bytes": 3, "sha256": "c"}],
+    "made_from": [{"file": "train.en", "bytes": 3, "modified_ns": 1, "sha256": "c"}],
     "reverse": True,
     "data_dir": "/data",
 }

@@ -149,14 +149,14 @@ class BatchPlan:
         if self._few_shapes:
             boundaries = self._boundaries.tolist()
             return [(int(self._rows[b]), boundaries[b], boundaries[b]) for b in np.unique(buckets)]
-        largest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # of each bucket
-        rows, sources, targets = largest
+        greatest: np.ndarray = np.zeros((3, len(self._boundaries)), np.int64)  # of each bucket
+        rows, sources, targets = greatest
         np.maximum.at(rows, buckets, np.diff(self._cuts))
         np.maximum.at(sources, self._buckets, self._sources)
         np.maximum.at(targets, self._buckets, self._targets)
         widths = [
-            [padded_length(int(length), self._boundaries) for length in np.maximum.accumulate(side)]
-            for side in (sources, targets)
+            [padded_length(int(length), self._boundaries) for length in np.maximum.accumulate(longest)]
+            for longest in (sources, targets)
         ]
         return [(int(rows[b]), widths[0][b], widths[1][b]) for b in np.unique(buckets)]
 

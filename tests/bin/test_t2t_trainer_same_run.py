@@ -34,7 +34,7 @@ def test_what_a_run_is_trained_with_is_recorded(tiny_run):
     assert record.pop("data_sha256")
     assert record == {"format_version": 1, "random_seed": 1, "replicas": 1, "global_batch_tokens": 1024}
     evaluations = json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
-    assert [output["step"] for output in evaluations] == [40, 80, 120]
+    assert [evaluation["step"] for evaluation in evaluations] == [40, 80, 120]
 
 
 def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
@@ -123,8 +123,7 @@ def test_records_of_checkpoints_that_were_deleted_are_dropped(tiny_run, tiny_run
 
 def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_training):
     (tiny_run_copy / ".saving").mkdir()
-    (tiny_run_copy / "model.ckpt-90_temp").mkdir()
-    left = [".saving/model.ckpt-130.index", "model.ckpt-90_temp/part", "model.ckpt-90.data-00000-of-00001"]
+    left = [".saving/model.ckpt-130.index", "model.ckpt-90.data-00000-of-00001"]
     left += ["best/model.ckpt-90.data-00000-of-00001", ".cost.json.01234567.tmp"]
     for name in left:
         (tiny_run_copy / name).touch()

@@ -107,9 +107,9 @@ def test_an_epoch_holds_each_pair_once_in_batches_that_fit(seed):
 
 def test_any_order_of_asking_gives_the_same_batches():
     sources, targets = corpus(2000, seed=0)
-    asked = BatchPlan(sources, targets, 2048, 256, seed=7)
-    numbers = np.random.default_rng(0).permutation(3 * asked.num_batches)
-    batches = {int(k): asked.batch(int(k)) for k in numbers}
+    plan_in_any_order = BatchPlan(sources, targets, 2048, 256, seed=7)
+    numbers = np.random.default_rng(0).permutation(3 * plan_in_any_order.num_batches)
+    batches = {int(k): plan_in_any_order.batch(int(k)) for k in numbers}
     in_turn = BatchPlan(sources, targets, 2048, 256, seed=7)
     for k in range(3 * in_turn.num_batches):
         expected = in_turn.batch(k)
@@ -252,14 +252,14 @@ def test_a_million_pairs():
 def test_largest_shapes(few_shapes):
     sources, targets = corpus(3000, seed=6)
     plan = BatchPlan(sources, targets // 2 + 1, 600, 100, few_shapes=few_shapes)
-    found = plan.largest_shapes()
+    largest = plan.largest_shapes()
     shapes = {(b.rows, b.source_width, b.target_width) for number in range(8) for b in epoch(plan, number)}
     for shape in shapes:
-        assert any(np.all(np.array(shape) <= large) for large in found), shape
+        assert any(np.all(np.array(shape) <= large) for large in largest), shape
     if few_shapes:
-        assert set(found) == shapes
+        assert set(largest) == shapes
     for side in range(3):
-        assert max(shape[side] for shape in found) == max(shape[side] for shape in shapes)
+        assert max(shape[side] for shape in largest) == max(shape[side] for shape in shapes)
 
 
 def test_training_plan():

@@ -62,7 +62,7 @@ def flip_a_bit(path, draw):
     path.write_bytes(content)
 
 
-def test_changed_bit_of_a_shard_is_reported_before_reading(tmp_path, monkeypatch):
+def test_changed_bit_in_a_shard_is_an_error_before_it_is_read(tmp_path, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
     dataset = generate(TinyTask(), tmp_path, num_processes=1).dataset
     draw = random.Random(1)

@@ -117,7 +117,7 @@ def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type
         assert parse.repairs == {}
         assert parse.tree.words() == tree.words()
         (tmp_path / "parsed.trees").write_text(f"{parse.text}\n{format_tree(tree)}\n", encoding="utf-8")
-        assert [one.words() for one in read_parses(tmp_path / "parsed.trees")] == [tree.words()] * 2
+        assert [parse.words() for parse in read_parses(tmp_path / "parsed.trees")] == [tree.words()] * 2
     score = task.score(store.source_text(), store.target_text(), sequences)
     assert (score.value, score.scores["unscored sentences"]) == (100.0, 0)
 

@@ -46,7 +46,7 @@ def test_the_files_are_those_made_locally(tmp_path, local, monkeypatch, options,
     assert re.findall(r"INFO:.*", shown) == []
 
 
-def test_failed_pipeline_keeps_finished_shards_only(tmp_path, local, monkeypatch):
+def test_failed_pipeline_keeps_only_finished_shards(tmp_path, local, monkeypatch):
     write = encode_shards.write_shard
 
     def fail_at_three(path, *args, **more):

@@ -66,9 +66,9 @@ def test_many_random_rows_equal_a_python_loop(tmp_path):
     store = TokenStore(paths)
     indices = random.integers(0, 1000, 3000)
 
-    found = store.sources(indices, 31)
+    sources = store.sources(indices, 31)
 
-    for index, row in zip(indices, found.tolist(), strict=True):
+    for index, row in zip(indices, sources.tolist(), strict=True):
         assert row == [*rows[index], 1] + [0] * (30 - len(rows[index]))
 
 

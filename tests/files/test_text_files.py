@@ -175,13 +175,13 @@ def test_files_of_unequal_length_are_counted_to_their_ends(
 
 
 def test_parallel_files_must_be_there_and_equally_many(tmp_path: Path) -> None:
-    one = _write(tmp_path / "one", "a")
+    path = _write(tmp_path / "one", "a")
     with pytest.raises(ValueError, match=r"Received: 2 source \(.*one, .*one\) and 1 target \(.*one\)"):
-        text_files.read_parallel([one, one], [one])
+        text_files.read_parallel([path, path], [path])
     with pytest.raises(ValueError, match=r"1 source \(.*one\) and 0 target \(none\)"):
-        text_files.read_parallel([one], [])
+        text_files.read_parallel([path], [])
     with pytest.raises(FileNotFoundError, match=r"two, which does not exist"):
-        text_files.read_parallel([one, one], [one, tmp_path / "two"])
+        text_files.read_parallel([path, path], [path, tmp_path / "two"])
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out.gz", "new/folder/out.txt"])

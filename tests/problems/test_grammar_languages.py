@@ -33,16 +33,16 @@ def adjective(word):
 
 
 def noun(word, determiner="the", adjective_word=None, **options):
-    found = next(noun for noun in NOUNS if noun.english[0] == word)
-    return Nominal(determiner, found, adjective=adjective(adjective_word) if adjective_word else None, **options)
+    entry = next(noun for noun in NOUNS if noun.english[0] == word)
+    return Nominal(determiner, entry, adjective=adjective(adjective_word) if adjective_word else None, **options)
 
 
 def clause(verb, tense, subject=GAP, object=None, **options):
     def name(verb):
         return " ".join(filter(None, (verb.english.infinitive, verb.english.particle)))
 
-    found = next(found for verbs in VERBS.values() for found in verbs if name(found) == verb)
-    return Clause(found, tense, subject, object, **options)
+    entry = next(entry for verbs in VERBS.values() for entry in verbs if name(entry) == verb)
+    return Clause(entry, tense, subject, object, **options)
 
 
 def place(preposition, phrase):

@@ -71,8 +71,8 @@ def test_plain_files(own_trees):
 def test_a_missing_section_is_found_before_anything_is_read(treebank):
     for path in treebank.rglob("wsj_2[23]*.mrg"):
         path.unlink()
-    found = next(treebank.rglob("wsj_0298.mrg"))
-    found.write_text("(S (NN")  # would be an error of its own
+    path = next(treebank.rglob("wsj_0298.mrg"))
+    path.write_text("(S (NN")  # would be an error of its own
     problem = registry.problem("wsj_parsing")
     with pytest.raises(FileNotFoundError, match=r"Received: .*LDC99T42, without files of section 22 \(dev\)\."):
         next(problem.pairs("train", treebank))
@@ -138,7 +138,7 @@ def test_semi_without_extra_trees(own_trees):
         registry.problem("wsj_parsing_semi", extra_trees="a.trees")
 
 
-def test_missing_extra_trees_are_reported_before_reading(own_trees, tmp_path):
+def test_missing_extra_trees_are_an_error_before_reading(own_trees, tmp_path):
     (own_trees / "train.trees").write_text("(S (NN")
     problem = registry.problem("wsj_parsing_semi", extra_trees=(str(tmp_path / "gone.gz"),))
     with pytest.raises(FileNotFoundError, match=r"Received: .*gone\.gz, which does not exist\."):
@@ -226,8 +226,8 @@ def test_grammar_parsing():
     assert {split: len(rows) for split, rows in pairs.items()} == {"train": 300, "dev": 500, "test": 500}
     sentences = {split: {source for source, _ in rows} for split, rows in pairs.items()}
     assert (len(sentences["dev"]), len(sentences["test"])) == (500, 500)
-    for one, other in itertools.combinations(sentences.values(), 2):
-        assert not one & other
+    for first, second in itertools.combinations(sentences.values(), 2):
+        assert not first & second
     for (source, target), tree in zip(pairs["dev"], problem.trees("dev", None), strict=True):
         assert source.split() == tree.words()
         assert len(re.findall(r"(?<!\S)[^()\s]+", target)) == len(source.split())  # a tag for each word

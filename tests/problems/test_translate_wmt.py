@@ -261,7 +261,7 @@ def test_prepared_by_tensorflow_datasets(prepared: Path) -> None:
     assert problem.files(prepared) == []
 
 
-def test_files_of_tensorflow_datasets_are_not_raw_files(prepared: Path) -> None:
+def test_files_unpacked_by_tfds_are_not_raw_files(prepared: Path) -> None:
     path = write(prepared / "tensorflow_datasets/downloads/extracted/x/training/europarl-v7.de-en.en", "a\n")
     write(path.with_name("europarl-v7.de-en.de"), "a\n")
     assert len(list(WmtEnde().pairs("train", prepared))) == 20

@@ -254,7 +254,7 @@ def _token_columns(
     for at, piece in enumerate(layer.queries):
         font_weight, colour = ("bold", INK) if at in positions else ("normal", FAINT)
         height = (at + 0.5) * LINE_HEIGHT
-        axes.text(left, height, _label(piece), ha="right", color=colour, fontweight=font_weight, **style)
+        axes.text(left, height, _label(piece), ha="right", fontweight=font_weight, color=colour, **style)
     strongest = rows[[head - 1 for head in heads]].max(axis=(0, 1))  # [S]
     for at, piece in enumerate(layer.keys):
         colour = INK if strongest[at] >= 0.1 else FAINT

@@ -89,8 +89,8 @@ def test_text_stays_text(text):
 def test_listings_and_folded_blocks_keep_text_as_it_is(text):
     page = to_html("title", [folded(text.split("\n")[0], listing(text))])
     body = page[page.index("<body>") :]
-    (found,) = re.findall(r"<pre><code>(.*?)</code></pre>", body, re.DOTALL)
-    assert html.unescape(found) == text.replace("\r\n", "\n") + "\n"
+    (content,) = re.findall(r"<pre><code>(.*?)</code></pre>", body, re.DOTALL)
+    assert html.unescape(content) == text.replace("\r\n", "\n") + "\n"
     (summary,) = re.findall("<summary>(.*?)</summary>", body)
     assert html.unescape(summary) == text.split("\n")[0]
     assert body.count("<details>") == body.count("</details>") == 1

@@ -30,7 +30,7 @@ def test_a_resumed_run_replaces_what_came_after_its_checkpoint(tmp_path):
     assert history.complaints == []
 
 
-def test_repeated_evaluation_leaves_the_training_step(tmp_path):
+def test_repeated_evaluation_leaves_the_training_step_before_it(tmp_path):
     """Killed in the evaluation of step 4, the run resumes from checkpoint 4 and evaluates it first."""
     write_events(tmp_path, "1000", {"train/loss": {3: 7.0, 4: 6.0, 5: 5.0}, "dev/loss": {2: 5.0, 4: 4.5}})
     write_events(tmp_path, "2000", {"dev/loss": {4: 4.0}, "train/loss": {5: 5.5, 6: 5.0}})
@@ -91,8 +91,8 @@ def test_damaged_events_count_up_to_the_damage(tmp_path, harm):
         }[harm]
     )
     history = read_history(tmp_path)
-    found = history.metrics.get("train/loss", {})
-    assert found == {step: float(step) for step in range(1, len(found) + 1)}
-    assert (40 < len(found) < 60) == (harm != "no events")
+    losses = history.metrics.get("train/loss", {})
+    assert losses == {step: float(step) for step in range(1, len(losses) + 1)}
+    assert (40 < len(losses) < 60) == (harm != "no events")
     (complaint,) = history.complaints
     assert re.match(r"events\.out\.tfevents\.1000 is damaged, cut short or still being written: the last ", complaint)

@@ -39,7 +39,7 @@ def test_title_units_ticks_and_legend():
     assert 'aria-label="Loss &lt;1&gt; $x$: training, dev over steps"' in svg
 
 
-def test_distances_on_linear_and_logarithmic_scales():
+def test_distances_are_equal_on_linear_ratios_on_log_scales():
     _, dots = drawn(line_chart("", "", {"a": {0: 10.0, 50: 55.0, 100: 100.0}}))
     (x0, y0), (x1, y1), (x2, y2) = dots
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.01)
@@ -58,9 +58,9 @@ def test_distances_on_linear_and_logarithmic_scales():
     ],
 )
 def test_ticks_of_wide_and_narrow_logarithmic_scales(values, texts):
-    found, _ = drawn(line_chart("", "", {"a": values}, log=True))
-    assert set(texts) <= set(found)
-    assert len(found) <= 25
+    ticks, _ = drawn(line_chart("", "", {"a": values}, log=True))
+    assert set(texts) <= set(ticks)
+    assert len(ticks) <= 25
 
 
 def test_steps_in_thousands():
@@ -100,7 +100,7 @@ def test_values_that_cannot_be_drawn_are_left_out():
     assert line_chart("Loss", "", {"a": {1: math.nan}, "b": {}}) == ""
 
 
-def test_chart_uses_the_pages_colours_and_is_reproducible():
+def test_chart_has_colours_of_the_page_and_is_deterministic():
     svg = line_chart("Loss", "nats", {"a": {1: 1.0, 2: 2.0}})
     colours = set(re.findall(r"#[0-9a-f]{6}\b", svg))
     assert colours == {COLOURS[0]}  # axes and text: the page's

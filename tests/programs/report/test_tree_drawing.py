@@ -88,8 +88,8 @@ def test_no_two_texts_touch_in_a_browser(tree, tmp_path):
     )
     page = tmp_path / "tree.html"
     page.write_text(f'<meta charset="utf-8">{tree_svg(tree)}<pre></pre><script>{script}</script>', encoding="utf-8")
-    found = re.search(r"<pre>(.*?)</pre>", dump_dom(page, tmp_path / "profile"), re.DOTALL)
-    (left, right, top, bottom), boxes = json.loads(found[1])
+    match = re.search(r"<pre>(.*?)</pre>", dump_dom(page, tmp_path / "profile"), re.DOTALL)
+    (left, right, top, bottom), boxes = json.loads(match[1])
     assert len(boxes) >= 14
     for i, (text, x1, x2, y1, y2) in enumerate(boxes):
         assert left <= x1 < x2 <= right, text

@@ -27,8 +27,8 @@ def papers_result(row: Row) -> Result:
 def cells(text: str, row: str) -> list[str]:
     """The cells of a row of a table."""
     lines = [[cell.strip() for cell in line[1:-1].split("|")] for line in text.splitlines() if line.startswith("|")]
-    (found,) = [line for line in lines if row in line[:2]]
-    return found
+    (cells_of_row,) = [line for line in lines if row in line[:2]]
+    return cells_of_row
 
 
 def test_table_of_the_papers_own_results():
@@ -38,9 +38,9 @@ def test_table_of_the_papers_own_results():
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     assert len(rows) == 20
     for row in ROWS:
-        found = cells(text, row.name)
-        assert [float(value) for value in found[12:14]] == [float(value) for value in found[15:]]
-        assert found[14] in ("", found[11])
+        values = cells(text, row.name)
+        assert [float(value) for value in values[12:14]] == [float(value) for value in values[15:]]
+        assert values[14] in ("", values[11])
     assert [cells(text, name)[0] for name in ("base", "h1", "h4", "k128", "l2", "dr0", "pos_learned", "big")] == [
         "", "(A)", "", "(B)", "(C)", "(D)", "(E)", "",
     ]  # fmt: skip
@@ -63,7 +63,7 @@ def as_read(tmp_path: Path, written: dict) -> Result:
     return result
 
 
-def test_documented_table_is_made_anew_from_results_of_version_0_1_0(documented, tmp_path):
+def test_documented_table_is_made_anew_from_its_results(documented, tmp_path):
     rows = {row["name"]: [as_read(tmp_path, written) for written in row["results"]] for row in documented["rows"]}
     table = Table("parallel_text", rows["base"][0].hparams, {row: rows[row.name] for row in ROWS}, "t2t-table3")
     old, new = (DOCS / "table3.md").read_text(encoding="utf-8"), table.markdown()

@@ -72,8 +72,8 @@ def in_browser(page: str, script: str, folder: Path, address: str = "#") -> dict
     page = page.replace("</body>", f"<script>{report}</script></body>")
     path = folder / "page.html"
     path.write_text(page, encoding="utf-8")
-    (found,) = re.findall(r'<pre id="result">(.*?)</pre>', dump_dom(path, folder / "profile"), re.DOTALL)
-    return json.loads(html.unescape(found))
+    (result,) = re.findall(r'<pre id="result">(.*?)</pre>', dump_dom(path, folder / "profile"), re.DOTALL)
+    return json.loads(html.unescape(result))
 
 
 def test_page_shows_weights_in_a_browser(attention, tmp_path):
@@ -117,7 +117,7 @@ def test_page_shows_weights_in_a_browser(attention, tmp_path):
     assert result["released"] == 0
 
 
-def test_decoder_view_is_masked_and_has_an_address(attention, tmp_path):
+def test_decoder_masks_what_is_not_read_and_address_opens_view(attention, tmp_path):
     script = """
       const box = $("#cells").getBoundingClientRect();
       const at = (from, length, i) => from + (i + .5) * length / 5;
