@@ -160,7 +160,7 @@ def small(tiny_run, output_dir, *more):
 def events(folder):
     """Every scalar in a run's event files: name -> steps."""
     steps: dict[str, list[int]] = {}
-    for path in sorted(folder.glob("events.*")):
+    for path in sorted(folder.glob("events.*"), key=lambda path: path.stat().st_mtime_ns):  # oldest first
         accumulator = EventAccumulator(str(path), size_guidance={"tensors": 0})
         accumulator.Reload()
         for name in accumulator.Tags()["tensors"]:

@@ -13,7 +13,7 @@ from tiny_task import TinyTask, contents, sentences
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
-from t2tlite.data.generate import generate
+from t2tlite.data.generate import DataBuild, generate
 from t2tlite.data.manifest import Manifest, RunManifest
 from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
@@ -101,7 +101,7 @@ def test_an_interrupted_run_with_another_vocabulary_starts_anew(tmp_path, vocabu
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(encode_shards, "read_notes", stop)
+        patch.setattr(DataBuild, "write_manifest", stop)  # the shards are there
         with pytest.raises(KeyboardInterrupt):
             generate(TinyTask(vocab_file=vocabularies[:1]), tmp_path / "data", num_processes=1)
     data = generate(TinyTask(vocab_file=vocabularies[1:]), tmp_path / "data", num_processes=1).dataset
