@@ -66,10 +66,10 @@ wheel: install  ## build dist/t2tlite-*.whl
 
 wheel-test: wheel  ## install the wheel into an environment of its own and try it from outside this folder
 	@rm -rf build/wheel-venv && $(BIN)/python -m venv build/wheel-venv
-	@echo "Installing the wheel with its requirements into build/wheel-venv, then with those of t2t-serve."
+	@echo "Installing the wheel with its requirements into build/wheel-venv, then with those of t2t-serve and of charts."
 	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt dist/*.whl
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py commands
-	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve]"
+	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve,plots]"
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
 
 hooks:  ## let git run `make check` before each commit

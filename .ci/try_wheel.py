@@ -1,7 +1,7 @@
 """Tries an installed t2tlite. Run outside the checkout.
 
 try_wheel.py commands: the wheel has its files and no others, and every command answers --help.
-try_wheel.py modules: every module can be imported, for which the extra `serve` must be installed.
+try_wheel.py modules: every module can be imported, for which the extras `serve` and `plots` must be installed.
 """
 
 from __future__ import annotations
