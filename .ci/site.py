@@ -1,4 +1,4 @@
-"""What mkdocs.yml adds to MkDocs: pages made of files that are not Markdown in docs/, and fields with their meanings."""
+"""What mkdocs.yml adds to MkDocs: pages made of files that are not Markdown in docs/, and docstrings of fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,14 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "", "SECURITY.md": "", "CHANGELOG.md": "", "LICENSE": ""}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "",
+    "SECURITY.md": "",
+    "CHANGELOG.md": "",
+    "CITATION.cff": "",
+    "LICENSE": "",
+}
 FIELD_FUNCTIONS = ("checked_field", "model_field", "option")  # called as function(default, meaning, ...)
 EXAMPLES = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)  # of a docstring, up to a blank line
 LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>")
