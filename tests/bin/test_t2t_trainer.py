@@ -92,7 +92,7 @@ def test_reversed_problem_uses_the_same_data(tiny_run, tmp_path, capsys):
     assert re.search(r"^reference .*(cat|dog|mouse|bird|fish|horse)", shown, re.MULTILINE)
 
 
-def test_loss_of_nan_stops_the_run(tiny_run, tmp_path, capsys):
+def test_loss_of_nan_stops_the_run(tiny_run, tmp_path, eagerly, capsys):
     flags_of_run = ["--train_steps=50", "--local_eval_frequency=5"]
     assert train(tiny_run, tmp_path / "run", f"--hparams={SMALL},learning_rate_constant=1e30", *flags_of_run) == 1
     stderr = capsys.readouterr().err

@@ -269,7 +269,7 @@ def test_weights_of_a_useless_loss_are_not_saved(tiny_run, tmp_path, fake_dev_lo
     assert evaluated(run) == ({2: 2.0, 4: 1.0}, 4)
 
 
-def test_useless_weights_are_noticed_by_their_loss(tiny_run, tmp_path, capsys):
+def test_useless_weights_are_noticed_by_their_loss(tiny_run, tmp_path, eagerly, capsys):
     """A single update with this rate leaves weights of 1e21, all finite."""
     run = tmp_path / "run"
     rate = f"--hparams={SMALL},learning_rate_constant=1e25,learning_rate_warmup_steps=1"

@@ -25,6 +25,8 @@ from t2tlite.training.train_step import StepResult
 def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_path, monkeypatch, capsys):
     stopped = tmp_path / "stopped"
     step = Progress.step
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)  # neither changes the weights
+    monkeypatch.setattr(loop, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10))
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "step", lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)))
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM

@@ -39,14 +39,6 @@ def store(tmp_path_factory) -> TokenStore:
     return random_store(tmp_path_factory.mktemp("data"))
 
 
-@pytest.fixture
-def eagerly():
-    """Steps run op by op: a single step of a tiny model is faster so than compiled."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
-
-
 def one(part: Part):
     return iter([Part(*(tf.constant(value) for value in part))])
 
@@ -100,7 +92,7 @@ def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
 
 
-def test_trial_returns_the_loss_and_changes_nothing(cpu_devices):
+def test_trial_returns_the_loss_and_changes_nothing(cpu_devices, eagerly):
     hparams = dataclasses.replace(HPARAMS, accumulate_steps=2, layer_prepostprocess_dropout=0.0)
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
@@ -189,7 +181,7 @@ def evaluated(store):
     return model, tokens
 
 
-def test_evaluation_equals_numpys(store, evaluated):
+def test_evaluation_equals_numpys(store, evaluated, eagerly):
     model, tokens = evaluated
     log_probs, hits = (np.concatenate(values) for values in zip(*tokens, strict=True))
     evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, HPARAMS)()
@@ -200,7 +192,7 @@ def test_evaluation_equals_numpys(store, evaluated):
     assert evaluation.perplexity == pytest.approx(math.exp(-log_probs.mean()), rel=1e-4)
 
 
-def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
+def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated, eagerly):
     model, tokens = evaluated
     hparams = dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
     evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, hparams)()
@@ -208,7 +200,7 @@ def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
     assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
 
 
-def test_evaluation_of_some_batches(store, evaluated):
+def test_evaluation_of_some_batches(store, evaluated, eagerly):
     evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2)()
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 
