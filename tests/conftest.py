@@ -104,6 +104,7 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     monkeypatch.setattr(loop, "distribute_shape", lambda *_: [])
     monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
     monkeypatch.setattr(train, "build_transformer", once.build_transformer)
+    monkeypatch.setattr(train, "SAMPLES", 0)
     return outcomes
 
 

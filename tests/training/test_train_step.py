@@ -19,11 +19,9 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
 from t2tlite.training.train_step import (
-    make_gradients,
     make_optimizer,
     make_train_step,
     make_trial,
-    smoothed_cross_entropy,
 )
 
 # A micro-batches, R rows, S source length, T target length
@@ -90,23 +88,6 @@ def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches
     np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
     for ours, theirs in zip(some_weights, weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
-
-
-def test_trial_returns_the_loss_and_changes_nothing(cpu_devices, eagerly):
-    hparams = dataclasses.replace(HPARAMS, accumulate_steps=2, layer_prepostprocess_dropout=0.0)
-    strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
-    with strategy.scope():
-        model, optimizer = make_model(hparams), make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    state = [*model.trainable_variables, *optimizer.variables]
-    before = [variable.numpy() for variable in state]
-    trial = make_trial(strategy, make_gradients(model, optimizer, hparams))
-    loss = trial(iter(distribute_shape(strategy, (3, 8, 10), 2)))
-    for variable, old in zip(state, before, strict=True):
-        np.testing.assert_array_equal(variable.numpy(), old)
-    ones = tf.ones((6, 8), tf.int32), tf.ones((6, 10), tf.int32)
-    expected, tokens = smoothed_cross_entropy(model(*ones), ones[1], hparams.label_smoothing)
-    assert loss == pytest.approx(float(expected / tokens), rel=1e-5)
 
 
 def test_trial_computes_every_gradient():
