@@ -142,7 +142,6 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
     assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]) == 0
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)
-
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
     assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]) == 0  # the same command
     assert capsys.readouterr().err.count("Starting from the weights") == 1
