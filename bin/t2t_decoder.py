@@ -72,7 +72,7 @@ from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
     from t2tlite.data.pipeline import Pipeline
-    from t2tlite.programs.bulk.file_job import DecodeJob, FileJob
+    from t2tlite.programs.bulk.jobs import DecodeJob
     from t2tlite.run_folder import RunFolder
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
@@ -87,8 +87,8 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
     from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
-    from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
-    from t2tlite.programs.bulk.file_job import DecodeJob, ScoreJob
+    from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
+    from t2tlite.programs.bulk.jobs import DecodeJob, ScoreJob
     from t2tlite.programs.bulk.line_format import LineFormat
     from t2tlite.programs.runs.load import check_engine_options
     from t2tlite.programs.runs.translator import decode_options
@@ -110,7 +110,7 @@ def main(args: flags.Args) -> None:
     if args.split:
         _decode_split(args, folder, job)
     elif pipeline is not None:
-        say(decode_by_workers(job, Workers(pipeline, folder.path), args.decode_from_file, args.decode_to_file))
+        say(decode_by_workers(job, folder.path, pipeline, args.decode_from_file, args.decode_to_file))
     elif args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
         _decode_typed(job)
     else:
@@ -125,9 +125,8 @@ def _decode_split(args: flags.Args, folder: RunFolder, job: DecodeJob) -> None:
     decode_split(job, folder, dataset, args.split, args.decode_to_file)
 
 
-def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
-    from t2tlite.programs.bulk.decode_file import decode_file
-    from t2tlite.programs.bulk.decode_stream import decode_stream
+def _decode_lines(args: flags.Args, job: DecodeJob, source: str | Path) -> None:
+    from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
     target = None if args.decode_to_file == "-" else args.decode_to_file
     path = replaceable(target) if target else None
@@ -141,13 +140,12 @@ def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
 
 def _decode_typed(job: DecodeJob) -> None:
     from t2tlite.decoding.source_text import NO_FILE
-    from t2tlite.programs.bulk.windows import WindowOptions
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                (window,) = job.windows([line], NO_FILE, WindowOptions(1))
+                window = job.decode([line], NO_FILE)
             except ValueError as error:
                 print(error)
                 continue
