@@ -94,8 +94,9 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, monkeypatch, ca
     assert "holds a run of another model:" in stderr
     assert "hidden_size 32 -> 8, filter_size 64 -> 8" in stderr
     assert (tiny_run_copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
-    assert train(tiny_run, tiny_run_copy, f"{CHANGED},dtype_policy=mixed_float16") == 1
-    assert "A run's dtype_policy cannot change." in capsys.readouterr().err
+    for name, value in (("dtype_policy", "mixed_float16"), ("self_attention_radius", "2")):
+        assert train(tiny_run, tiny_run_copy, f"{CHANGED},{name}={value}") == 1
+        assert f"A run's {name} cannot change." in capsys.readouterr().err
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
     assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in stderr

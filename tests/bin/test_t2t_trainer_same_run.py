@@ -134,8 +134,9 @@ def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_trai
 
 
 def test_resumes_after_a_warm_start_without_its_source_and_flags(
-    tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, capsys
+    tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, monkeypatch, capsys
 ):
+    monkeypatch.setattr(training_run, "SAMPLES", 0)
     run = tmp_path / "run"
     flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
     fake_dev_losses += [3.0, 2.0, 1.0]
