@@ -108,6 +108,15 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     return outcomes
 
 
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a run begin, but train nothing."""
+    from t2tlite.programs.runs import train
+    from t2tlite.training.evaluation import Evaluation
+
+    monkeypatch.setattr(train, "train", lambda job, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10))
+
+
 @pytest.fixture(scope="session")
 def load() -> Callable[[Path, Path | None], Translator]:
     """load(run, checkpoint) of programs.runs.load, but once for each: a model keeps the searches that it traced."""

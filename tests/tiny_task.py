@@ -9,23 +9,7 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 
-WORDS = [
-    "cat",
-    "dog",
-    "mat",
-    "house",
-    "tree",
-    "sits",
-    "runs",
-    "sleeps",
-    "under",
-    "over",
-    "the",
-    "a",
-    "big",
-    "small",
-    "red",
-]
+WORDS = "cat dog mat house tree sits runs sleeps under over the a big small red".split()
 
 
 def sentences(count: int, seed: int) -> list[tuple[str, str]]:
