@@ -29,7 +29,6 @@ from t2tlite.bin import (
 from t2tlite.data import encode_shards
 from t2tlite.files.records import write_record
 from t2tlite.programs.bulk import decode_file, decode_split
-from t2tlite.programs.runs.load import load
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.table3.table import Result
 from t2tlite.run_folder import RunFolder
@@ -217,11 +216,6 @@ def test_damaged_json(template, case, file, command, data):
 def test_damaged_files(template, case, file, command, data):
     succeeded = case(file, data.draw(damaged_bytes((template / file).read_bytes())), command)
     assert succeeded or command not in ("report", "resumed decode", "resumed split")
-
-
-@pytest.fixture(scope="module")
-def model(tiny_run):
-    return load(tiny_run.run)
 
 
 @COSTLY
