@@ -19,6 +19,12 @@ def sentences(count: int, seed: int) -> list[tuple[str, str]]:
     return [(" ".join(row), " ".join(row[::-1]).upper()) for row in rows]
 
 
+def write_pairs(path: Path, count: int = 60) -> Path:
+    """A tab-separated file of pairs, for `FileTask`."""
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in sentences(count, 4)))
+    return path
+
+
 @dataclasses.dataclass(frozen=True)
 class TinyTask(Problem):
     """Pairs in memory."""
