@@ -61,6 +61,7 @@ def test_program(here, name):
 def test_the_saved_job_is_what_is_trained_on(here, eagerly, tmp_path):
     import corpus
     import program
+
     from t2tlite.data.batch_plan import training_plan
     from t2tlite.data.input_pipeline import load_part
 
