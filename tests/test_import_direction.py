@@ -231,7 +231,7 @@ def test_import_of_t2tlite_loads_only_the_settings():
 
 
 def test_light_modules_load_neither_tensorflow_nor_keras():
-    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets'}"
+    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets', 'sacremoses'}"
     code = (
         "import importlib, sys\n"
         f"for name in {LIGHT}:\n"

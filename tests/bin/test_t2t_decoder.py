@@ -19,11 +19,6 @@ from t2tlite.run_folder import RunFolder
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-@pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
-
-
 def decode(tiny_run, *more):
     return t2t_decoder.main([f"--output_dir={tiny_run.run}", *more])
 

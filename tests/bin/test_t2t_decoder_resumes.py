@@ -317,6 +317,7 @@ def damage_record(old, new):
         ("file", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
         ("file", ["--output_format=nbest"], "it was made with another output_format"),
         ("file", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
+        ("file", ["--engine=ctranslate2"], "it was made with another engine, quantization"),
         ("file", change_input, "the input has changed"),
         ("file", shorten_output, "it has changed since it was written"),
         ("file", damage_record('"lines": 8', '"lines": -8'), "out.txt.part.json is damaged"),
