@@ -97,6 +97,12 @@ def load() -> Callable[[Path, Path | None], Translator]:
     return functools.cache(load)
 
 
+@pytest.fixture(scope="session")
+def model(tiny_run, load) -> Translator:
+    """The tiny run, loaded. Read only."""
+    return load(tiny_run.run, None)
+
+
 @pytest.fixture
 def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands and t2tlite.load use the models that the fixture `load` has loaded."""

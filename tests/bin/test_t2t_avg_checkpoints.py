@@ -90,15 +90,3 @@ def test_no_checkpoint(run, tmp_path, capsys):
     shutil.copy(run / "hparams.json", tmp_path)
     assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
     assert f"A run needs a checkpoint to average. {tmp_path} has none." in capsys.readouterr().err
-
-
-def test_no_run(tmp_path, capsys):
-    assert t2t_avg_checkpoints.main([]) == 1
-    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
-    assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
-    assert "--output_dir must be the folder of a run that t2t-trainer made." in capsys.readouterr().err
-
-
-def test_help_says_how_to_use_the_result(capsys):
-    assert t2t_avg_checkpoints.main(["--help"]) == 0
-    assert "--checkpoint_path=averaged" in capsys.readouterr().out

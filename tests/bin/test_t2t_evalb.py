@@ -21,34 +21,28 @@ def files(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("name", ["noisy10", "noisy5_errors", "right_branching"])
-def test_prints_what_evalb_prints(fixtures, capsys, name):
-    folder = fixtures / "evalb"
-    argv = [f"--gold={folder}/gold.trees", f"--predicted={folder}/{name}.trees", "--sentences"]
-    assert t2t_evalb.main(argv) == 0
-    captured = capsys.readouterr()
-    assert captured.out == (folder / f"{name}.rsl").read_text(encoding="utf-8")
-    messages = folder / f"{name}.err"
-    assert captured.err == (messages.read_text(encoding="utf-8") if messages.exists() else "")
+GUM = "data/evalb/gum_wikinews"
+GUM_ERRORS = "8 : Length unmatch (15|14)\n102 : Length unmatch (11|10)\n334 : Length unmatch (2|1)\n"
 
 
 @pytest.mark.parametrize(
-    ("name", "messages"),
+    ("folder", "gold", "predicted", "messages"),
     [
-        ("noisy10", ""),
-        (
-            "noisy5_errors",
-            "8 : Length unmatch (15|14)\n102 : Length unmatch (11|10)\n334 : Length unmatch (2|1)\n",
-        ),
+        ("fixtures", "evalb/gold.trees", "evalb/noisy10.trees", None),  # those in a file
+        ("fixtures", "evalb/gold.trees", "evalb/noisy5_errors.trees", None),
+        ("fixtures", "evalb/gold.trees", "evalb/right_branching.trees", ""),
+        pytest.param("shared", f"{GUM}.gld", f"{GUM}.noisy10.tst", "", marks=pytest.mark.shared),
+        pytest.param("shared", f"{GUM}.gld", f"{GUM}.noisy5_errors.tst", GUM_ERRORS, marks=pytest.mark.shared),
     ],
 )
-def test_prints_what_evalb_prints_of_gum(shared, capsys, name, messages):
-    folder = shared / "data" / "evalb"
-    argv = [f"--gold={folder}/gum_wikinews.gld", f"--predicted={folder}/gum_wikinews.{name}.tst", "--sentences"]
-    assert t2t_evalb.main(argv) == 0
+def test_prints_what_evalb_prints(request, capsys, folder, gold, predicted, messages):
+    folder = request.getfixturevalue(folder)
+    path = folder / predicted
+    assert t2t_evalb.main([f"--gold={folder / gold}", f"--predicted={path}", "--sentences"]) == 0
     captured = capsys.readouterr()
-    assert captured.out == (folder / f"gum_wikinews.{name}.rsl").read_text(encoding="utf-8")
-    assert captured.err == messages
+    assert captured.out == path.with_suffix(".rsl").read_text(encoding="utf-8")
+    expected = path.with_suffix(".err").read_text(encoding="utf-8") if messages is None else messages
+    assert captured.err == expected
 
 
 def test_summary_alone(fixtures, capsys):
@@ -103,46 +97,22 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
     assert "\n-- len<=1 --\nNumber of sentence        =      1\n" in capsys.readouterr().out
 
 
-def test_other_numbers_of_lines(files, capsys):
-    assert t2t_evalb.main(files("(A a)\n(A a)\n(A a)\n", "(A a)\n\n")) == 1
-    message = capsys.readouterr().err
-    assert "gold.trees with 3" in message
-    assert "predicted.trees with 2" in message
-    assert "Traceback" not in message
-
-
-def test_empty_files(files, capsys):
-    assert t2t_evalb.main(files("", "")) == 1
-    assert "predicted.trees with 0" in capsys.readouterr().err
-
-
-def test_unbalanced_brackets(files, capsys):
-    assert t2t_evalb.main(files("(S (A a))\n(S (A a))\n", "(S (A a))\n(S (A a)\n")) == 1
-    captured = capsys.readouterr()
-    assert "predicted.trees, line 2: every bracket must be closed" in captured.err
-    assert captured.out == ""
-
-
-def test_bad_parameter_file(files, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("gold", "predicted", "more", "messages"),
+    [
+        ("(A a)\n(A a)\n(A a)\n", "(A a)\n\n", "", ["gold.trees with 3", "predicted.trees with 2"]),
+        ("", "", "", ["predicted.trees with 0"]),
+        ("(A a)\n(A a)\n", "(A a)\n(S (A a)\n", "", ["predicted.trees, line 2: every bracket must be closed"]),
+        ("(A a)\n", "(A a)\n", "--prm=my.prm", ["my.prm, line 1: "]),
+        ("(A a)\n", "(A a)\n", "--predicted=absent", ["absent, which does not exist"]),
+        ("(A a)\n", "(A a)\n", "--predicted=", ["--predicted must be given"]),
+    ],
+)
+def test_mistakes(files, tmp_path, monkeypatch, capsys, gold, predicted, more, messages):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "my.prm").write_text("LABELLED 1\n", encoding="utf-8")
-    assert t2t_evalb.main([*files("(A a)\n", "(A a)\n"), f"--prm={tmp_path}/my.prm"]) == 1
-    assert "my.prm, line 1: " in capsys.readouterr().err
-
-
-def test_missing_file(files, tmp_path, capsys):
-    argv = files("(A a)\n", "(A a)\n")
-    (tmp_path / "predicted.trees").unlink()
-    assert t2t_evalb.main(argv) == 1
-    assert "predicted.trees, which does not exist" in capsys.readouterr().err
-
-
-def test_flags_must_be_given(files, capsys):
-    assert t2t_evalb.main(files("(A a)\n", "(A a)\n")[:1]) == 1
-    assert "--predicted must be given" in capsys.readouterr().err
-
-
-def test_help_teaches(capsys):
-    assert t2t_evalb.main(["--help"]) == 0
-    out = capsys.readouterr().out
-    assert "t2t-evalb --gold=wsj23.gold --predicted=out.trees" in out
-    assert "--[no]sentences" in out
+    assert t2t_evalb.main([*files(gold, predicted), *more.split()]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "Traceback" not in captured.err
+    assert [message for message in messages if message not in captured.err] == []

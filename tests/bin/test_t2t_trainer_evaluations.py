@@ -121,38 +121,53 @@ def test_signal_while_the_best_is_written_comes_after_it(tiny_run, tmp_path, fak
     assert checkpoint_names(run / "best") == ["model.ckpt-2"]
 
 
-def test_error_in_scoring_does_not_count_as_evaluation(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
+@pytest.fixture
+def fake_bleu(monkeypatch):
+    """Lets evaluations with --eval_bleu find the scores that a test adds to this list, or raise its exceptions."""
+    outcomes: list = []
+
+    def score(*_):
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return SimpleNamespace(score=Score("BLEU", {"BLEU": outcome}, {"BLEU": "signature"}))
+
+    monkeypatch.setattr(TextDecoder, "decode_and_score", score)
+    return outcomes
+
+
+FULL = OSError("[Errno 28] No space left on device")
+
+
+def test_error_in_scoring_does_not_count_as_evaluation(tiny_run, tmp_path, fake_dev_losses, fake_bleu, capsys):
     run, how = tmp_path / "run", [EVERY_2, "--train_steps=4", "--early_stopping_evals=1", "--eval_bleu"]
-    decode = TextDecoder.decode_and_score
-
-    def broken(*args):
-        raise OSError("[Errno 28] No space left on device")
-
-    monkeypatch.setattr(TextDecoder, "decode_and_score", broken)
     fake_dev_losses += [2.0]
+    fake_bleu += [FULL]
     assert small(tiny_run, run, *how) == 1
     assert "No space left on device" in capsys.readouterr().err
     assert (evaluated(run), checkpoint_names(run)) == (({}, None), ["model.ckpt-2"])
 
-    monkeypatch.setattr(TextDecoder, "decode_and_score", decode)
     fake_dev_losses += [2.0, 2.0]
+    fake_bleu += [1.0, 1.0]
     assert small(tiny_run, run, *how) == 0
     assert evaluated(run)[0] == {2: 2.0, 4: 2.0}
-    assert "bleu" in RunFolder(run).best().metrics
+    assert RunFolder(run).best().metrics["bleu"] == 1.0
 
 
 def test_full_disk_while_the_best_is_written(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
     run, write_best = tmp_path / "run", RunFolder.write_best
 
-    def full(*args):
-        raise OSError("[Errno 28] No space left on device")
+    def fail(folder, best):
+        if best.step == 4:
+            raise FULL
+        write_best(folder, best)
 
     fake_dev_losses += [3.0, 2.0]
-    monkeypatch.setattr(RunFolder, "write_best", lambda *args: (full if args[1].step == 4 else write_best)(*args))
-    assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(RunFolder, "write_best", fail)
+        assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 1
     assert evaluated(run) == ({2: 3.0}, 2)
 
-    monkeypatch.setattr(RunFolder, "write_best", write_best)
     fake_dev_losses += [2.0]
     assert small(tiny_run, run, EVERY_2, "--train_steps=4") == 0
     assert evaluated(run) == ({2: 3.0, 4: 2.0}, 4)
@@ -194,8 +209,7 @@ def test_dev_loss_of_nan_is_recorded_and_can_be_read(tiny_run, tmp_path, fake_de
     fake_dev_losses += [float("nan"), 2.0]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=4") == 0
     first, second = RunFolder(tmp_path / "run").evaluations()
-    assert (first.step, first.metrics) == (2, {"accuracy": 0.5})
-    assert second.metrics["loss"] == 2.0
+    assert (first.step, first.metrics, second.metrics["loss"]) == (2, {"accuracy": 0.5}, 2.0)
     assert RunFolder(tmp_path / "run").best().step == 4
 
 
@@ -235,14 +249,9 @@ def test_deleted_best_checkpoint_is_replaced_by_the_next(tiny_run, tmp_path, fak
     assert checkpoint_names(run / "best") == ["model.ckpt-6"]
 
 
-def test_equal_bleu_is_decided_by_loss(tiny_run, tmp_path, fake_dev_losses, monkeypatch):
+def test_equal_bleu_is_decided_by_loss(tiny_run, tmp_path, fake_dev_losses, fake_bleu):
     """BLEU 0.00 at first does not end a run whose loss falls."""
-    scores = iter([0.0, 0.004, 0.0, 0.02])
-    monkeypatch.setattr(
-        TextDecoder,
-        "decode_and_score",
-        lambda *_: SimpleNamespace(score=Score("BLEU", {"BLEU": next(scores)}, {"BLEU": "signature"})),
-    )
+    fake_bleu += [0.0, 0.004, 0.0, 0.02]
     fake_dev_losses += [5.0, 4.0, 4.5, 6.0]
     how = [EVERY_2, "--train_steps=8", "--early_stopping_evals=2", "--eval_bleu"]
     assert small(tiny_run, tmp_path / "run", *how) == 0

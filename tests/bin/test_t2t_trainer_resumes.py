@@ -116,24 +116,28 @@ def test_the_recorded_flags_are_a_flagfile(tiny_run, tiny_run_copy, tmp_path, mo
     assert (run / "hparams.json").read_text() == (tiny_run.run / "hparams.json").read_text()
 
 
-def test_a_resumed_run_still_names_its_hparam_set(tiny_run, tiny_run_copy, monkeypatch):
-    monkeypatch.setattr(training_run, "train", trained_nothing)
-    assert train(tiny_run, tiny_run_copy, CHANGED) == 0
-    given = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={tiny_run_copy}"]
-    assert t2t_trainer.main(given) == 0
-    flags = RunFolder(tiny_run_copy).flags()
-    assert (flags["hparams_set"], f"--hparams={flags['hparams']}") == ("twenty_words_tiny", CHANGED)
+def take_steps(monkeypatch, step):
+    """Lets a training step be `step`, which returns the loss."""
+    take = lambda batches, stop: StepResult(loss=step(), tokens=10.0, positions=12.0)  # noqa: E731
+    monkeypatch.setattr(loop, "make_train_step", lambda *_: take)
 
 
 def test_ctrl_c_has_status_130(tiny_run, tmp_path, monkeypatch, capsys):
-    def ctrl_c(batches, stop):
-        signal.raise_signal(signal.SIGINT)
-        return StepResult(loss=1.0, tokens=10.0, positions=12.0)
-
-    monkeypatch.setattr(loop, "make_train_step", lambda *_: ctrl_c)
+    take_steps(monkeypatch, lambda: signal.raise_signal(signal.SIGINT) or 1.0)
     assert small(tiny_run, tmp_path / "run", "--train_steps=8") == 130
     assert "Stopped by SIGINT at step 1" in capsys.readouterr().err
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("loss", ["nan", "inf"])
+def test_loss_that_is_not_finite_stops_the_run(tiny_run, tmp_path, monkeypatch, fake_dev_losses, capsys, loss):
+    losses = iter([3.0, 2.0, float(loss), 1.0])
+    take_steps(monkeypatch, lambda: next(losses))
+    fake_dev_losses += [2.0]
+    assert small(tiny_run, tmp_path / "run", "--train_steps=50", "--local_eval_frequency=2") == 1
+    message = f"The loss became {loss} at step 3. Checkpoints from before are intact."
+    assert message in capsys.readouterr().err
+    assert checkpoint_names(tmp_path / "run") == ["model.ckpt-2"]
 
 
 @pytest.mark.slow
@@ -155,15 +159,6 @@ def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsy
 
     assert small(tiny_run, run, f"--train_steps={reached + 1}") == 0
     assert f"resuming from step {reached:,}." in capsys.readouterr().err
-
-
-def test_nothing_to_do_and_the_problem_not_named(tiny_run, tiny_run_copy, capsys):
-    given = [flag for flag in trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100") if "--problem" not in flag]
-    assert t2t_trainer.main(given) == 0  # the data directory holds one problem
-    output = capsys.readouterr()
-    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in output.err
-    assert "Trained twenty_words: dev loss" in output.out
-    assert RunFolder(tiny_run_copy).costs() == RunFolder(tiny_run.run).costs()
 
 
 def test_damaged_newest_checkpoint(tiny_run, tiny_run_copy, capsys):

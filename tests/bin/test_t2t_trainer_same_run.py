@@ -7,7 +7,7 @@ import json
 import shutil
 
 import pytest
-from tiny_run import checkpoint_names, small, train
+from tiny_run import checkpoint_names, small, train, trainer_flags
 from tiny_task import contents
 
 import t2tlite
@@ -37,12 +37,16 @@ def test_what_a_run_is_trained_with_is_recorded(tiny_run):
     assert [evaluation["step"] for evaluation in evaluations] == [40, 80, 120]
 
 
-def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses):
+def test_nothing_to_train_changes_nothing(tiny_run, tiny_run_copy, fake_dev_losses, capsys):
+    """The problem is not named: the data directory holds one."""
     fake_dev_losses += [1.0]
     before = contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}
-    changed = ["--train_steps=100", "--hparams=learning_rate_constant=9"]
-    assert train(tiny_run, tiny_run_copy, *changed) == 0
+    changed = trainer_flags(tiny_run, tiny_run_copy, "--train_steps=100", "--hparams=learning_rate_constant=9")
+    assert t2t_trainer.main([flag for flag in changed if "--problem" not in flag]) == 0
     assert (contents(tiny_run_copy), {path.name: path.stat().st_mtime_ns for path in tiny_run_copy.iterdir()}) == before
+    output = capsys.readouterr()
+    assert "Nothing to train: the run is at step 120 of 100. More needs --train_steps." in output.err
+    assert "Trained twenty_words: dev loss 1.0000" in output.out
 
 
 def test_another_seed_is_refused(tiny_run, tiny_run_copy, capsys):

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 import pytest
-from tiny_run import checkpoint_names, events, small, train
+from tiny_run import change_manifest, checkpoint_names, events, small, train
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_trainer
@@ -103,9 +103,8 @@ def test_warm_start_from_another_shape(tiny_run, tmp_path, capsys):
 
 def test_warm_start_from_another_vocabulary_is_refused(tiny_run, tiny_run_copy, tmp_path, capsys):
     """Its size is the same."""
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    manifest["vocabulary"]["sha256"] = "0" * 64
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
+    vocabulary = json.loads((tiny_run_copy / "manifest.json").read_text())["vocabulary"]
+    change_manifest(tiny_run_copy, vocabulary={**vocabulary, "sha256": "0" * 64})
     assert train(tiny_run, tmp_path / "run", f"--warm_start_from={tiny_run_copy / 'best'}") == 1
     stderr = capsys.readouterr().err
     assert f"Received: {tiny_run_copy}, whose vocabulary is not that of twenty_words in {tiny_run.data}/twe" in stderr
