@@ -39,6 +39,8 @@ def test_hparams_are_those_of_that_run(tiny_run, continued):
     """80 steps, of which 60 of warm-up: the new rate, at its peak, is that of update 80."""
     message = f"the hparams of {tiny_run.run}/model.ckpt-80, with learning_rate_constant=0.3464, so that"
     assert message in continued.stderr  # 0.4 / root of (80 / 60)
+    assert f"Starting from the weights of {tiny_run.run}/model.ckpt-80." in continued.stderr
+    assert float(re.search(r"dev loss (\d+\.\d+)", continued.stderr)[1]) < 3  # an untrained model has ln 500 = 6.2
     ours, theirs = continued.run.hparams(), RunFolder(tiny_run.run).hparams()
     assert ours.diff(theirs) == {"learning_rate_constant": (0.3464, 0.4), "label_smoothing": (0.2, 0.1)}
     rates = [PaperSchedule(32, 60, hparams.learning_rate_constant) for hparams in (ours, theirs)]
@@ -72,6 +74,7 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     assert [output.text for output in decoded.best] == run.decoded_text("dev.1").read_text().splitlines()
 
 
+@pytest.mark.slow
 def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, capsys):
     """From a trained run, with a learning rate that destroys it: the first evaluation stays the best."""
     run = tmp_path / "run"
