@@ -154,3 +154,10 @@ def test_mistakes(arguments, message, capsys, tmp_path, monkeypatch):
 
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_registry_help(capsys):
+    assert t2t_datagen.main(["--registry_help"]) == 0
+    text = capsys.readouterr().out
+    assert "parallel_text_rev" in text
+    assert "transformer_base" in text

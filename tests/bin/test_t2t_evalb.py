@@ -13,36 +13,43 @@ from t2tlite.bin import t2t_evalb
 def files(tmp_path):
     """Writes a gold file and a file of predictions, and returns the flags that name them."""
 
-    def write(gold: str, predicted: str) -> list[str]:
+    def write(gold: str, predicted: str | None) -> list[str]:
         for name, text in (("gold", gold), ("predicted", predicted)):
-            (tmp_path / f"{name}.trees").write_text(text, encoding="utf-8")
+            if text is not None:
+                (tmp_path / f"{name}.trees").write_text(text, encoding="utf-8")
         return [f"--{name}={tmp_path}/{name}.trees" for name in ("gold", "predicted")]
 
     return write
 
 
-GUM = "data/evalb/gum_wikinews"
-GUM_ERRORS = "8 : Length unmatch (15|14)\n102 : Length unmatch (11|10)\n334 : Length unmatch (2|1)\n"
+@pytest.mark.parametrize("name", ["noisy10", "noisy5_errors", "right_branching"])
+def test_prints_what_evalb_prints(fixtures, capsys, name):
+    folder = fixtures / "evalb"
+    argv = [f"--gold={folder}/gold.trees", f"--predicted={folder}/{name}.trees", "--sentences"]
+    assert t2t_evalb.main(argv) == 0
+    captured = capsys.readouterr()
+    assert captured.out == (folder / f"{name}.rsl").read_text(encoding="utf-8")
+    messages = folder / f"{name}.err"
+    assert captured.err == (messages.read_text(encoding="utf-8") if messages.exists() else "")
 
 
 @pytest.mark.parametrize(
-    ("folder", "gold", "predicted", "messages"),
+    ("name", "messages"),
     [
-        ("fixtures", "evalb/gold.trees", "evalb/noisy10.trees", None),  # those in a file
-        ("fixtures", "evalb/gold.trees", "evalb/noisy5_errors.trees", None),
-        ("fixtures", "evalb/gold.trees", "evalb/right_branching.trees", ""),
-        pytest.param("shared", f"{GUM}.gld", f"{GUM}.noisy10.tst", "", marks=pytest.mark.shared),
-        pytest.param("shared", f"{GUM}.gld", f"{GUM}.noisy5_errors.tst", GUM_ERRORS, marks=pytest.mark.shared),
+        ("noisy10", ""),
+        (
+            "noisy5_errors",
+            "8 : Length unmatch (15|14)\n102 : Length unmatch (11|10)\n334 : Length unmatch (2|1)\n",
+        ),
     ],
 )
-def test_prints_what_evalb_prints(request, capsys, folder, gold, predicted, messages):
-    folder = request.getfixturevalue(folder)
-    path = folder / predicted
-    assert t2t_evalb.main([f"--gold={folder / gold}", f"--predicted={path}", "--sentences"]) == 0
+def test_prints_what_evalb_prints_of_gum(shared, capsys, name, messages):
+    folder = shared / "data" / "evalb"
+    argv = [f"--gold={folder}/gum_wikinews.gld", f"--predicted={folder}/gum_wikinews.{name}.tst", "--sentences"]
+    assert t2t_evalb.main(argv) == 0
     captured = capsys.readouterr()
-    assert captured.out == path.with_suffix(".rsl").read_text(encoding="utf-8")
-    expected = path.with_suffix(".err").read_text(encoding="utf-8") if messages is None else messages
-    assert captured.err == expected
+    assert captured.out == (folder / f"gum_wikinews.{name}.rsl").read_text(encoding="utf-8")
+    assert captured.err == messages
 
 
 def test_summary_alone(fixtures, capsys):
@@ -98,21 +105,26 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("gold", "predicted", "more", "messages"),
+    ("gold", "predicted", "messages"),
     [
-        ("(A a)\n(A a)\n(A a)\n", "(A a)\n\n", "", ["gold.trees with 3", "predicted.trees with 2"]),
-        ("", "", "", ["predicted.trees with 0"]),
-        ("(A a)\n(A a)\n", "(A a)\n(S (A a)\n", "", ["predicted.trees, line 2: every bracket must be closed"]),
-        ("(A a)\n", "(A a)\n", "--prm=my.prm", ["my.prm, line 1: "]),
-        ("(A a)\n", "(A a)\n", "--predicted=absent", ["absent, which does not exist"]),
-        ("(A a)\n", "(A a)\n", "--predicted=", ["--predicted must be given"]),
+        ("(A a)\n(A a)\n(A a)\n", "(A a)\n\n", ["gold.trees with 3", "predicted.trees with 2"]),
+        ("", "", ["predicted.trees with 0"]),
+        ("(S (A a))\n(S (A a))\n", "(S (A a))\n(S (A a)\n", ["predicted.trees, line 2: every bracket must be closed"]),
+        ("(A a)\n", None, ["predicted.trees, which does not exist"]),
     ],
 )
-def test_mistakes(files, tmp_path, monkeypatch, capsys, gold, predicted, more, messages):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my.prm").write_text("LABELLED 1\n", encoding="utf-8")
-    assert t2t_evalb.main([*files(gold, predicted), *more.split()]) == 1
+def test_refused_files(files, capsys, gold, predicted, messages):
+    assert t2t_evalb.main(files(gold, predicted)) == 1
     captured = capsys.readouterr()
-    assert captured.out == ""
+    assert [message for message in [*messages, "t2tlite: "] if message not in captured.err] == []
     assert "Traceback" not in captured.err
-    assert [message for message in messages if message not in captured.err] == []
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"), [("--prm=FOLDER/my.prm", "my.prm, line 1: "), ("--predicted=", "--predicted must be given")]
+)
+def test_refused_flags(files, tmp_path, capsys, flag, message):
+    (tmp_path / "my.prm").write_text("LABELLED 1\n", encoding="utf-8")
+    assert t2t_evalb.main([*files("(A a)\n", "(A a)\n"), flag.replace("FOLDER", str(tmp_path))]) == 1
+    assert message in capsys.readouterr().err
