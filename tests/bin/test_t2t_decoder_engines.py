@@ -71,10 +71,6 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
         (["--engine=onnx"], "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
         (["--quantization=int8"], "quantization goes with engine=ctranslate2; "),
         ([CTRANSLATE2, "--quantization=int4"], "quantization must be one of float32, "),
-        (
-            [CTRANSLATE2, "--verbosity=loud"],
-            "--verbosity must be one of debug, info, warning, error. Received: 'loud'.",
-        ),
     ],
 )
 def test_refused(tiny_run, capsys, flags, message):

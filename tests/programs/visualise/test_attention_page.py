@@ -13,15 +13,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from chromium import accessibility_violations, dump_dom, opened
-from random_attention import AWKWARD, attention_of, small_attention
+from random_attention import AWKWARD, attention_of
 
 from t2tlite.programs import visualise
-from t2tlite.programs.visualise import Attention
-
-
-@pytest.fixture(scope="module")
-def attention() -> Attention:
-    return small_attention()
 
 
 def test_a_page_with_too_many_weights(monkeypatch, attention):
