@@ -147,8 +147,9 @@ async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
     text = job.texts[0]
     yield _line(schemas.StreamStart(segments=len(text.segments)))
     try:
-        async for index, outputs in service.stream(job.function, job.sentences, job.tokens):
-            before, sentence = text.segments[index]
+        numbered = enumerate(text.segments)
+        async for outputs in service.stream(job.function, job.sentences, job.tokens):
+            index, (before, sentence) = next(numbered)
             hypotheses = job.hypotheses(outputs)
             yield _line(schemas.StreamedSegment(index=index, source=sentence, before=before, hypotheses=hypotheses))
         yield _line(schemas.StreamEnd(after=text.after))
@@ -217,8 +218,8 @@ async def _attention(service: Service, request: Request, body: schemas.Attention
     if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
         raise RequestError(400, "q and translation must be sentences without line breaks, and q must not be blank.")
     tokens = await service.in_thread(_attention_tokens, model, body.q, translation)
-    results: list[Attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
-    return results[0], translation or results[0].target
+    [attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
+    return attention, translation or attention.target
 
 
 def _attention_tokens(model: ServedModel, source: str, translation: str | None) -> int:
