@@ -66,6 +66,7 @@ def _expensive_computing() -> Iterator[Request]:
     yield _json("/translate", q=[""] * 1_000, source="en", target="de", alternatives=15)
     yield _json("/v1/translate", q="red\n" * 4_000)
     yield _json("/v1/translate", q="a\n" * 10_000, n_best=16)
+    yield _json("/v1/translate", q="a\n" * 1_250, n_best=16)
     yield _json("/v1/translate", q=["dog " * 30] * 150, beam_size=16)
     for beam_size, words in ((16, 1_000), (16, 120), (16, 30), (8, 60), (4, 120)):
         yield _json("/v1/translate", q="cat " * words, beam_size=beam_size, alpha=random.Random(words).random())
@@ -80,9 +81,8 @@ def hostile_requests() -> list[Request]:
 
 
 def first_requests() -> list[Request]:
-    """Short ones of each kind, for which the server builds what it needs once."""
-    texts = [_json("/v1/translate", q="cat", beam_size=beam_size) for beam_size in (4, 8, 16)]
-    return [*texts, _json("/v1/attention", q="cat"), _json("/v1/score", pairs=[["cat", "katze"]])]
+    """Those for which the server builds searches, and TensorFlow gets memory that it keeps: each once."""
+    return list(_expensive_computing())
 
 
 def send(client: httpx.Client, request: Request) -> None:
@@ -138,7 +138,7 @@ def keep_connections_open(port: int, end: threading.Event) -> None:
 
 def leave_answers_unread(port: int, end: threading.Event) -> None:
     """Streams and long answers that are asked for and not read; the connections are closed after some seconds."""
-    streamed = json.dumps({"q": "a\n" * 3_000, "stream": True, "n_best": 16}).encode()
+    streamed = json.dumps({"q": "a\n" * 1_250, "stream": True, "n_best": 16}).encode()
     whole = json.dumps({"q": "red. \n" * 500, "n_best": 16}).encode()
     while not end.is_set():
         with contextlib.ExitStack() as connections:

@@ -18,9 +18,10 @@ from server_process import Process
 
 CLIENTS, REQUESTS = 8, 25  # well-behaved clients, and requests of each alone
 ATTACK_S = 60
-MAX_DELAY_S = 2.0  # more than alone
-MAX_HEALTH_S = 0.5  # more than an idle server on this machine
+MAX_DELAY_S = 2.0  # more than alone, on a machine that nobody else uses
+MAX_HEALTH_S = 0.5  # more than a server that does nothing else, likewise
 MAX_GROWTH = 100 << 20
+RETURN_S = 30  # for memory to come back
 SENTENCE = json.dumps({"q": "red cat sees dog"}).encode()
 
 
@@ -66,6 +67,25 @@ def idle_server() -> Iterator[str]:
         server.shutdown()
 
 
+class Machine:
+    """How much slower other programs make this machine, from CPU time since the beginning that these did not use."""
+
+    def __init__(self, *ours: psutil.Process) -> None:
+        self._ours = ours
+        self._before = self._seconds()
+
+    def slowness(self) -> float:
+        """The ratio of all CPU time to that which other programs left: 1.0 if there are none."""
+        all_time, idle, ours = (now - before for now, before in zip(self._seconds(), self._before, strict=True))
+        return all_time / max(idle + ours, all_time / 100)
+
+    def _seconds(self) -> tuple[float, float, float]:
+        """CPU seconds: all of the machine, those idle, those of our processes."""
+        times = psutil.cpu_times()
+        of_processes = [process.cpu_times() for process in self._ours]
+        return sum(times), times.idle + times.iowait, sum(each.user + each.system for each in of_processes)
+
+
 @pytest.mark.slow  # starts a process, which loads TensorFlow, and attacks it for ATTACK_S
 def test_hostile_client_delays_nobody(tiny_run):
     with (
@@ -84,7 +104,7 @@ def test_hostile_client_delays_nobody(tiny_run):
         alone = max(max(client.seconds) for client in clients)
         memory = process.memory_info().rss
 
-        end, watcher = threading.Event(), Client(address, connections)
+        end, watcher, machine = threading.Event(), Client(address, connections), Machine(process, psutil.Process())
         idle = Client(connections.enter_context(idle_server()), connections)
         clients = [Client(address, connections) for _ in range(CLIENTS)]
         tasks = [threads.submit(client.send_until, end, "/v1/translate", SENTENCE) for client in clients]
@@ -95,14 +115,16 @@ def test_hostile_client_delays_nobody(tiny_run):
         for task in tasks:
             task.result()
         waited, health, delay = (max(max(c.seconds) for c in group) for group in (clients, [watcher], [idle]))
-        growth = process.memory_info().rss - memory
-        print(
-            f"alone {alone:.2f} s, under attack {waited:.2f} s; /health {health:.2f} s, of an idle server {delay:.2f}"
-        )
-        print(f"{growth >> 20} MiB more, {sum(len(client.seconds) for client in clients)} requests")
+        slowness = machine.slowness()
+        growth, deadline = MAX_GROWTH, time.monotonic() + RETURN_S
+        while growth >= MAX_GROWTH and time.monotonic() < deadline:
+            time.sleep(0.5)
+            growth = process.memory_info().rss - memory
+        print(f"alone {alone:.2f} s, under attack {waited:.2f} s; /health {health:.2f} s, an idle server {delay:.2f} s")
+        print(f"others slow the machine down {slowness:.1f} times; {growth >> 20} MiB more")
         assert [failure for client in [*clients, watcher] for failure in client.failures] == []
-        assert waited <= alone + MAX_DELAY_S
-        assert health <= delay + MAX_HEALTH_S
+        assert waited <= alone + MAX_DELAY_S * slowness
+        assert health <= delay + MAX_HEALTH_S * slowness
         assert growth < MAX_GROWTH
         server.process.kill()
         assert "Traceback" not in log.result()

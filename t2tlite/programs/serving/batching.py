@@ -1,8 +1,8 @@
-"""One thread that runs the models, and the queue in front of it: requests of many clients are computed together.
+"""One thread that runs the models, and the queue in front of it, in which requests of many clients share batches.
 
-A job is what one request asks for: items (sentences) that are computed by the same function (`BatchFunction`). A batch
-contains the oldest item and items of similar length from all jobs with an equal function. A job that is not done then
-goes to the end, so that a long text does not keep short ones waiting.
+A job is what one request asks for: items (sentences) computed by one function (`BatchFunction`). A batch contains
+the oldest item and items of similar length from all jobs with an equal function. A job that is not done then goes
+to the end, so that a long text does not keep short ones waiting.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Limits:
     batch_tokens: int = 1024  # source tokens of a batch, padding counted, of searches up to the usual width
     usual_width: int = 4  # a batch of wider searches has as many fewer tokens
     max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
-    window: int = 128  # sentences of which a batch is chosen: it bounds how long others wait for a batch of short ones
+    window: int = 128  # sentences of which a batch is chosen, which bounds the wait for a batch of short ones
 
     def tokens_at_width(self, width: int) -> int:
         """The most source tokens of a batch of searches of this width."""
@@ -66,7 +66,7 @@ class Job(Generic[Item, Value]):
     cancelled: bool = False
 
     def __post_init__(self) -> None:
-        self.waiting = dict.fromkeys(range(len(self.items)))  # indices of items that are not in a batch yet, in order
+        self.waiting = dict.fromkeys(range(len(self.items)))  # indices of items without a batch, in order
         self.since = time.monotonic()
 
 
@@ -103,7 +103,7 @@ class Batcher:
     def submit(self, job: AnyJob) -> None:
         """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed wait already.
 
-        Jobs are counted, not items: since they take turns, a long text delays others by no more than a short one.
+        Jobs are counted, not items: they take turns, so a long text delays others no more than a short one.
         """
         with self._changed:
             if self._stopped or len(self._jobs) >= self._max_jobs:
@@ -171,8 +171,8 @@ class Batcher:
     def _choose(self, function: BatchFunction) -> tuple[list[Part], bool]:
         """The items of this function that make a batch, and whether others are left.
 
-        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The first of
-        them, which has waited longest, is in the batch.
+        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The
+        first, which has waited longest, is in the batch.
         """
         jobs = [job for job in self._jobs if job.function == function]
         turns = zip_longest(*(zip(repeat(job), job.waiting) for job in jobs))
@@ -196,9 +196,8 @@ class Batcher:
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
     """Which of the items to compute together with the first, by index: those that make best use of the time.
 
-    A batch of n items takes about as long as (n + STEP_COST) times the longest. So of all batches of neighbours in
-    length that hold the first item, and with padding at most `batch_tokens`, the one with the most tokens in that time
-    is taken.
+    A batch of n items takes about as long as (n + STEP_COST) times the longest. Of all batches of neighbours in
+    length with the first item, and at most `batch_tokens` with padding, that with the most tokens in its time wins.
     """
     order = np.argsort(tokens, kind="stable")
     lengths = np.asarray(tokens)[order]

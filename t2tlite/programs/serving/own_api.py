@@ -75,7 +75,7 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     sentences = await service.in_thread(_sentences, body.q)
     visible = [sentence for sentence in sentences if sentence]
     tokens = await service.in_thread(model.search_token_counts, visible, model.options.beam_size)
-    results = await service.compute(request, Parsing(model, model.options), visible, tokens)
+    results = await service.compute(request, Parsing(model), visible, tokens)
     return await service.in_thread(_parse_response, sentences, results)
 
 
@@ -210,7 +210,7 @@ def nested(tree: Tree) -> list[object]:
 
 
 async def _attention(service: Service, request: Request, body: schemas.AttentionRequest) -> tuple[Attention, str]:
-    """The attention weights of a sentence, with the given translation, or the model's own if it is missing or blank."""
+    """The attention of a sentence to the given translation, or to the model's own if that is missing or blank."""
     model = service.catalogue.any_model(body.source, body.target)
     translation = body.translation if body.translation and body.translation.strip() else None
     texts = [body.q] if translation is None else [body.q, translation]
@@ -230,8 +230,6 @@ def _attention_tokens(model: ServedModel, source: str, translation: str | None) 
     else:
         tokens += model.token_counts([translation], targets=True)
     if max(tokens) > MAX_ATTENTION_TOKENS:
-        raise RequestError(
-            413,
-            f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens. Send a shorter one.",
-        )
+        problem = f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens."
+        raise RequestError(413, f"{problem} Send a shorter one.")
     return sum(tokens)

@@ -77,20 +77,14 @@ class Service:
 
         A blank text counts as a character. `count` is how many there are for the limit, by default all.
         """
-        count = len(texts) if count is None else count
-        if count > self.options.max_texts:
-            raise RequestError(
-                status,
-                f"A request must have at most {self.options.max_texts:,} texts. Received: {count:,}. Split it into "
-                "several requests.",
-            )
         characters = sum(max(1, len(text)) for text in texts)
-        if characters > self.options.max_characters:
-            raise RequestError(
-                status,
-                f"The text of a request must have at most {self.options.max_characters:,} characters. Received: "
-                f"{characters:,}. Split it into several requests.",
-            )
+        for what, unit, size, limit in (
+            ("A request", "texts", len(texts) if count is None else count, self.options.max_texts),
+            ("The text of a request", "characters", characters, self.options.max_characters),
+        ):
+            if size > limit:
+                problem = f"{what} must have at most {limit:,} {unit}. Received: {size:,}."
+                raise RequestError(status, f"{problem} Split it into several requests.")
 
     async def in_thread(self, function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Calls a function in a thread, so that meanwhile the event loop answers others."""
@@ -112,7 +106,7 @@ class Service:
     ) -> AsyncIterator[Value]:
         """The result of each item, in order, as soon as it and those before it are computed.
 
-        With `request`, raises RequestError 499 if its client goes away, which a stream is notified of otherwise.
+        With `request`, raises RequestError 499 if its client goes away; FastAPI ends a response that streams.
         """
         if not items:
             return
@@ -143,8 +137,8 @@ class Service:
         try:
             part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
         except asyncio.TimeoutError:
-            message = f"The request was not done after {self.options.timeout_s:g} seconds. "
-            raise RequestError(504, message + "Send less text, or try again later.") from None
+            problem = f"The request was not done after {self.options.timeout_s:g} seconds."
+            raise RequestError(504, f"{problem} Send less text, or try again later.") from None
         if isinstance(part, Exception):
             raise _failure(part)
         return part
@@ -160,7 +154,7 @@ CurrentService = Annotated[Service, Depends(service_of)]  # a parameter of an en
 
 
 async def _report_disconnect(request: Request, arrived: asyncio.Queue[Results[Value] | Exception]) -> None:
-    """Puts an error into the queue when the client has closed the connection; its body has been read before."""
+    """Puts an error into the queue when the client, whose body was read before, has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
     arrived.put_nowait(RequestError(CLIENT_GONE, "The client closed the connection."))
