@@ -10,12 +10,20 @@ import difflib
 import os
 import textwrap
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 from absl import flags as absl_flags
 
-from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, TEXT_FLAGS, Flag, field_flags, problem_flags
+from t2tlite.bin.definitions import (
+    DEFINITIONS,
+    PROBLEM_OPTIONS,
+    RUNS,
+    TEXT_FLAGS,
+    Args,
+    Flag,
+    field_flags,
+    problem_flags,
+)
 from t2tlite.checked_fields import KINDS, CheckedFields
 from t2tlite.config import DecodeHParams, HParams
 
@@ -35,12 +43,6 @@ GENERAL_HELP = {  # of the flags of every command
     "--flagfile": "File with a flag on each line, such as RUN/flags.txt; flags given after it override it.",
     "--version": "Print the version of t2tlite, and exit.",
 }
-
-
-class Args(SimpleNamespace):
-    """The flag values of a call, by name. The library gets typed objects made of them."""
-
-    options: dict[str, Any]  # the problem options that were given
 
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:

@@ -26,8 +26,8 @@ from absl import flags as absl_flags
 
 import t2tlite
 from t2tlite import registry
-from t2tlite.bin.command_line import Args, Names, definitions, help_text, own_flags, parse, read, unknown_flag
-from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR
+from t2tlite.bin.command_line import Names, definitions, help_text, own_flags, parse, read, unknown_flag
+from t2tlite.bin.definitions import DATA_DIR, DEFINITIONS, PROBLEM_OPTIONS, RUNS_DIR, Args
 from t2tlite.bin.show_hparams import show_hparams
 from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
@@ -115,12 +115,14 @@ def command(doc: str | None, *names: Names) -> Callable[[Callable[[Args], None]]
     return functools.partial(Command, doc, names)
 
 
-def require(args: Args, *names: str, example: str = "") -> None:
-    """Raises CommandError that names those flags that were not given."""
-    missing = [f"--{name}" for name in names if getattr(args, name) in (None, "", [])]
+def require(args: Args, *names: str, example: str = "") -> list[str]:
+    """The values of flags that must be given. Raises CommandError that names those that are not."""
+    values = {f"--{name}": getattr(args, name) for name in names}
+    missing = [name for name, value in values.items() if value in (None, "", [])]
     if missing:
         shown = f" Example: {example}." if example else ""
         raise CommandError(f"{' and '.join(missing)} must be given. --help explains the flags.{shown}")
+    return list(values.values())
 
 
 # what flag values stand for
@@ -148,8 +150,8 @@ def make_data(args: Args, pipeline: Pipeline | None = None) -> Generated:
     """Makes the problem's data as t2t-datagen does, unless it is complete."""
     from t2tlite.data.generate import generate
 
-    require(args, "problem", example="t2t-datagen --problem=grammar_ende; --registry_help lists the problems")
-    problem = registry.problem(args.problem, **args.options)
+    example = "t2t-datagen --problem=grammar_ende; --registry_help lists the problems"
+    problem = registry.problem(*require(args, "problem", example=example), **args.options)
     importlib.import_module("t2tlite.tasks")
     registry.task(problem.task)  # raises if there is none, before hours of work
     tmp_dir = None if args.tmp_dir is None else Path(args.tmp_dir)

@@ -72,8 +72,7 @@ from t2tlite.files.text_files import STANDARD_INPUT, check_file
 
 if TYPE_CHECKING:
     from t2tlite.data.pipeline import Pipeline
-    from t2tlite.programs.bulk.file_job import DecodeJob, FileJob
-    from t2tlite.run_folder import RunFolder
+    from t2tlite.programs.bulk.jobs import DecodeJob
 
 MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 
@@ -87,47 +86,38 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
     from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
-    from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
-    from t2tlite.programs.bulk.file_job import DecodeJob, ScoreJob
+    from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
     from t2tlite.programs.bulk.line_format import LineFormat
-    from t2tlite.programs.runs.load import check_engine_options
-    from t2tlite.programs.runs.translator import decode_options
+    from t2tlite.programs.runs import load, translator
 
     folder = flags.run_folder(args)
     _check_mode(args)
     line_format = LineFormat(args.output_format or "", args.alignments, args.prefixes)
     _check_together(args)
     folder.hparams()  # raises if there is no run
-    options = decode_options(folder.manifest(), args.decode_hparams)
+    options = translator.decode_options(folder.manifest(), args.decode_hparams)
     features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
-    check_engine_options(args.engine, options, *features)  # before a model is converted for the engine
+    load.check_engine_options(args.engine, options, *features)  # before a model is converted for the engine
     pipeline = flags.pipeline(args)
     _check_before_work(args, pipeline)
     model = flags.load_run(folder, args.checkpoint_path, args.engine, args.quantization)
     if args.score_file:
-        return _decode_lines(args, ScoreJob(model, options, line_format), args.score_file)
-    job = DecodeJob(model, options, line_format)
+        return _decode_lines(args, jobs.ScoreJob(model, options, line_format), args.score_file)
+    job = jobs.DecodeJob(model, options, line_format)
     if args.split:
-        _decode_split(args, folder, job)
-    elif pipeline is not None:
-        say(decode_by_workers(job, Workers(pipeline, folder.path), args.decode_from_file, args.decode_to_file))
+        dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
+        decode_split.decode_split(job, folder, dataset, args.split, args.decode_to_file)
+    elif pipeline and args.decode_from_file and args.decode_to_file:
+        work = folder.path, pipeline, args.decode_from_file, args.decode_to_file
+        say(decode_pipeline.decode_by_workers(job, *work))
     elif args.decode_interactive and not args.decode_to_file and sys.stdin.isatty() and sys.stdout.isatty():
         _decode_typed(job)
     else:
         _decode_lines(args, job, args.decode_from_file or STANDARD_INPUT)
 
 
-def _decode_split(args: flags.Args, folder: RunFolder, job: DecodeJob) -> None:
-    from t2tlite.programs.bulk.decode_split import decode_split
-    from t2tlite.programs.runs import load  # loads TensorFlow
-
-    dataset = load.run_dataset(folder, Path(args.data_dir) if args.data_dir else None)
-    decode_split(job, folder, dataset, args.split, args.decode_to_file)
-
-
-def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
-    from t2tlite.programs.bulk.decode_file import decode_file
-    from t2tlite.programs.bulk.decode_stream import decode_stream
+def _decode_lines(args: flags.Args, job: DecodeJob, source: str | Path) -> None:
+    from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
     target = None if args.decode_to_file == "-" else args.decode_to_file
     path = replaceable(target) if target else None
@@ -141,13 +131,12 @@ def _decode_lines(args: flags.Args, job: FileJob, source: str | Path) -> None:
 
 def _decode_typed(job: DecodeJob) -> None:
     from t2tlite.decoding.source_text import NO_FILE
-    from t2tlite.programs.bulk.windows import WindowOptions
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                (window,) = job.windows([line], NO_FILE, WindowOptions(1))
+                window = job.decode([line], NO_FILE)
             except ValueError as error:
                 print(error)
                 continue

@@ -28,7 +28,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.programs.serving.server import serve
 
     runs = RunOptions(
-        runs=tuple(args.output_dir),
+        runs=tuple(args.output_dir or ()),
         languages=tuple(args.languages or ()),
         checkpoint_path=args.checkpoint_path,
         decode_hparams=args.decode_hparams,

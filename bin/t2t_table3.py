@@ -49,7 +49,7 @@ def main(args: flags.Args) -> None:
     """Trains the rows, or estimates their cost; makes the data first with --generate_data."""
     if args.time and not args.dry_run:
         raise flags.CommandError("--time goes with --dry_run. Received: --time alone.")
-    flags.require(args, *(() if args.dry_run else ("output_dir",)))
+    output = flags.require(args, *([] if args.dry_run else ["output_dir"]))
     base = registry.hparams(args.hparams_set or "transformer_base").override(args.hparams)
     if args.train_steps is not None:
         base = dataclasses.replace(base, train_steps=args.train_steps)
@@ -79,7 +79,7 @@ def main(args: flags.Args) -> None:
         return
     config = flags.filled(LoopConfig, args, train_steps=base.train_steps, keep_checkpoint_max=KEPT_CHECKPOINTS)
     command = ["t2t-table3", *flags.words(args)]
-    table = sweep.Sweep(dataset, base, Path(args.output_dir), replicas, config, command)
+    table = sweep.Sweep(dataset, base, Path(*output), replicas, config, command)
     print(table.run(rows, seeds).read_text(encoding="utf-8"), end="")
 
 

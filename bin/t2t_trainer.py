@@ -91,11 +91,10 @@ def main(args: flags.Args) -> None:
 
 def _hparams(args: flags.Args, folder: RunFolder) -> HParams:
     """The named set, or the hparams of the run to resume, or of the run to start from."""
-    if args.hparams_set or not (args.warm_start_from or folder.checkpoints()):
-        flags.require(args, "hparams_set", example=EXAMPLE)
-        return registry.hparams(args.hparams_set)
-    if folder.checkpoints():
+    if folder.checkpoints() and not args.hparams_set:
         return folder.hparams()
+    if args.hparams_set or not args.warm_start_from:
+        return registry.hparams(*flags.require(args, "hparams_set", example=EXAMPLE))
     from t2tlite.programs.runs.train import warm_start_hparams
 
     hparams = warm_start_hparams(args.warm_start_from)

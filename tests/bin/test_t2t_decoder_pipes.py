@@ -69,7 +69,7 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
     load(tiny_run.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.programs.bulk.file_job.signal.signal", lambda number, handler: None)
+        patch.setattr("t2tlite.programs.bulk.jobs.signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
         lines = []
@@ -120,8 +120,8 @@ def test_bad_line_of_a_pipe_is_named(tiny_run, standard_input, capfd, content, m
 
 
 def test_large_pipe_is_decoded_in_windows(tiny_run, standard_input, capfd, windows, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.PROMPT_WINDOW", 3)
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.ReadAhead", Filled)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.ReadAhead", Filled)
     standard_input.write("".join(f"{line}\n" for line in SENTENCES * 2))
     standard_input.close()
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}", "--decode_from_file=-"]) == 0
@@ -146,7 +146,7 @@ class Filled:
 
 
 def test_standard_output_gets_each_window_at_once(tiny_run, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("t2tlite.programs.bulk.decode_stream.PROMPT_WINDOW", 3)
+    monkeypatch.setattr("t2tlite.programs.bulk.decode_file.PROMPT_WINDOW", 3)
     shown, original = [], Translator.decode
 
     def decode(self, sentences, *rest):

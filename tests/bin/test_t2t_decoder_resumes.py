@@ -148,7 +148,6 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     report = capsys.readouterr().out
     (name,) = (name for name in expected if name.endswith(".txt"))
     done, part = sum(case.windows[:2]), case.folder / f"{name}.part"
-
     calls.stop = {3 + 2: interrupt}
     assert case(*more) == 130
     message = f"{done} lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
@@ -156,7 +155,6 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     assert output.err.endswith(message)
     assert output.out == ""
     assert names(case.folder) == [part.name, f"{part.name}.json"]
-
     assert case(*more) == 0
     output = capsys.readouterr()
     assert f"Resuming after line {done}.\n" in output.err
@@ -303,8 +301,14 @@ def shorten_output(case, monkeypatch):
     case.part.write_bytes(case.part.read_bytes()[:-1])
 
 
-def damage_record(text):
-    return lambda case, monkeypatch: Path(f"{case.part}.json").write_text(text)
+def damage_record(old, new):
+    def change(case, monkeypatch):
+        record = Path(f"{case.part}.json")
+        text = record.read_text()
+        assert old in text
+        record.write_text(text.replace(old, new))
+
+    return change
 
 
 @pytest.mark.parametrize(
@@ -315,8 +319,8 @@ def damage_record(text):
         ("file", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
         ("file", change_input, "the input has changed"),
         ("file", shorten_output, "it has changed since it was written"),
-        ("file", damage_record('{"provenance": {}, "lines": -1}'), "out.txt.part.json is damaged"),
-        ("file", damage_record('{"lines": "six"'), "out.txt.part.json is damaged"),
+        ("file", damage_record('"lines": 8', '"lines": -8'), "out.txt.part.json is damaged"),
+        ("file", damage_record('"lines": 8', '"lines": "eight'), "out.txt.part.json is damaged"),
         ("split", ["--decode_hparams=beam_size=1"], "it was made with another beam_size"),
         ("split", ["--checkpoint_path=RUN/model.ckpt-80"], "it was made with another checkpoint"),
         ("split", ["--split=dev"], "the input has changed"),
@@ -349,16 +353,35 @@ def test_file_is_not_resumed_as_a_split(file, split, capsys, calls):
     assert "cannot be resumed: it was made with another work. Starting anew." in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("end", [".part", ".part.json"])
-def test_foreign_part_is_refused(case, tmp_path, capsys, calls, end):
+@pytest.mark.parametrize("text", ["a chapter of mine", '{"format_version": 1, "lines": 0}', ""])
+@pytest.mark.parametrize("ends", [[".part"], [".part.json"], [".part", ".part.json"]])
+def test_foreign_part_is_refused(case, tmp_path, capsys, calls, ends, text):
     target = tmp_path / "out.txt"
-    foreign = write(tmp_path / f"out.txt{end}", ["a chapter of mine"])
+    foreign = [tmp_path / f"out.txt{end}" for end in ends]
+    for path in foreign:
+        write(path, [text])
     assert case(target=target) == 1
     assert f"{target}.part must be what t2t-decoder has done of out.txt. Received: " in capsys.readouterr().err
-    assert foreign.read_text() == "a chapter of mine\n"
+    assert [path.read_text() for path in foreign] == [f"{text}\n"] * len(ends)
     assert calls.windows == []
-    foreign.unlink()
+    for path in foreign:
+        path.unlink()
     assert case(target=target) == 0
+
+
+def test_part_of_another_format_version_is_refused(case, tmp_path, capsys, calls):
+    target = tmp_path / "out.txt"
+    calls.stop = {2: interrupt}
+    assert case(target=target) == 130
+    part, record = tmp_path / "out.txt.part", tmp_path / "out.txt.part.json"
+    later = record.read_text().replace('"format_version": 1', '"format_version": 2')
+    before = part.read_bytes()
+    record.write_text(later)
+    assert case(target=target) == 1
+    message = r"out\.txt\.part\.json, which is not its record of format_version 1: it begins .*format_version\": 2"
+    assert re.search(message, capsys.readouterr().err)
+    assert (part.read_bytes(), record.read_text()) == (before, later)
+    assert len(calls.windows) == 2
 
 
 def test_added_lines_are_decoded_after_those_done(file, calls):
@@ -500,7 +523,7 @@ def test_score_is_printed_before_it_is_recorded(split, capsys, monkeypatch):
     assert output.err.endswith("No space left on device.\n")
 
 
-def test_checkpoint_is_reported_unless_newest(file, capsys):
+def test_checkpoint_is_reported_unless_newest(file, eagerly, capsys):
     assert file() == 0
     assert "checkpoint" not in capsys.readouterr().err
     assert file("--checkpoint_path=best") == 0

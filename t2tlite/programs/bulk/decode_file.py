@@ -1,37 +1,109 @@
-"""Decodes or scores a text file of any size into a file, which a killed process can resume (`outputs.py`)."""
+"""Decodes or scores the lines of a text file or a pipe into a file, or to a pipe, a terminal or a device."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from tqdm import tqdm
 
-from t2tlite.programs.bulk.file_job import BAR, FileJob, interrupt_at_sigterm
-from t2tlite.programs.bulk.inputs import TextInput
-from t2tlite.programs.bulk.outputs import ResumableOutput
-from t2tlite.programs.bulk.windows import WindowOptions
+from t2tlite.files.atomic_file import open_directly
+from t2tlite.files.read_ahead import ReadAhead
+from t2tlite.files.text_files import compressed
+from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm, text_input
+from t2tlite.programs.bulk.line_format import Window
+from t2tlite.programs.bulk.outputs import ResumableOutput, encode_lines, resumable_output
 
 # Sentences that are sorted by length together, or as many as batch_size if that is more: 2 % more padding than if all
 # are (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
 FILE_WINDOW = 2048
+PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
+
+progress_bar = functools.partial(tqdm, unit="sentence", desc="decoding", dynamic_ncols=True, leave=False)
 
 
-def decode_file(job: FileJob, source: str | Path, target: Path) -> str:
+def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
     """Decodes or scores a text file, one sentence a line, into the file `target`, which is not a symbolic link.
 
-    Returns how fast it was and what was done to make the outputs, or "" in a pipe. A pipe is read once: its lines are
-    checked when their turn comes, those of a file before anything is decoded. Raises ValueError for a line that is too
-    long or not UTF-8, or if another process writes the same output, and OSError if it cannot be written.
+    A command that was killed resumes (`outputs.py`). Returns how fast it was and what was done to make the outputs, or
+    "" in a pipe. A pipe is read once: its lines are checked when their turn comes, those of a file before anything is
+    decoded. Raises ValueError for a line that is too long or not UTF-8, or if another process writes the same output,
+    and OSError if it cannot be written.
     """
-    text = TextInput(source)
-    total, quiet = text.check(job), text.is_in_pipe(to_standard_output=False)
-    with interrupt_at_sigterm(), ResumableOutput(target, job.provenance()) as output:
-        lines = output.skip_done(text.lines(), text.lines_again)
-        origin, options = text.origin.after(lines.count), WindowOptions(FILE_WINDOW)
-        disabled = quiet or text.is_standard_input or None
-        with tqdm(total=total, initial=lines.count, disable=disabled, **BAR) as bar:
-            for window in job.windows(lines, origin, options, bar.update):
-                output.write(job.lines(window), job.counts(window))
-                bar.n = lines.count  # blank lines too
+    text = text_input(source)
+    total = text.check(job)
+    with interrupt_at_sigterm(), resumable_output(target, job.provenance()) as output:
+        decode_rest(job, text, total, FILE_WINDOW, output, job.lines)
         output.publish()
-    return "" if quiet else job.summary(output.progress.counts, output.progress.seconds)
+    return "" if text.is_piped else job.summary(output.record.counts, output.record.seconds)
+
+
+def decode_stream(
+    job: DecodeJob, source: str | Path, target: str | Path | None = None, one_by_one: bool = False
+) -> str:
+    """Decodes or scores lines to standard output, or to the device or pipe `target`; there is nothing to resume.
+
+    Each output is written as soon as it is done. Lines that have arrived through a pipe are decoded without waiting for
+    others; `one_by_one` decodes each as a batch of its own, even under tensor2tensor's rules. Returns and raises as
+    `decode_file`.
+    """
+    text = text_input(source)
+    total = text.check(job)
+    quiet = text.is_piped or (target is None and not sys.stdout.isatty())
+    lines, is_ready = text.lines(), lambda: True
+    if text.is_pipe:
+        lines = ahead = ReadAhead(lines)
+        is_ready = ahead.ready
+    counts: Counter[str] = Counter()
+    started = time.monotonic()
+    bar = progress_bar(total=total, disable=quiet or text.is_standard_input or None)
+    with interrupt_at_sigterm(), _opened(target) as file, bar:
+        for part, origin in job.cut(lines, text.origin, PROMPT_WINDOW, is_ready, one_by_one):
+            window = job.decode(part, origin, bar.update)
+            _write(file, job.lines(window))
+            counts += job.counts(window)
+            bar.n = counts["sentences"]  # blank lines too
+    return "" if quiet else job.summary(counts, time.monotonic() - started)
+
+
+def decode_rest(
+    job: DecodeJob,
+    text: Input,
+    total: int | None,
+    max_sentences: int,
+    output: ResumableOutput,
+    shown: Callable[[Window], list[str]],
+) -> None:
+    """Decodes the lines that are not done yet, and writes what `shown` returns for each window."""
+    lines = output.skip_done(text)
+    done = output.record.lines
+    with progress_bar(total=total, initial=done, disable=text.is_standard_input or None) as bar:
+        for part, origin in job.cut(lines, text.origin.after(done), max_sentences):
+            window = job.decode(part, origin, bar.update)
+            output.write(shown(window), job.counts(window))
+            bar.n = output.record.lines  # blank lines too
+
+
+@contextlib.contextmanager
+def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
+    """The open device or pipe `target`, or standard output; None if that takes text alone, as in a notebook."""
+    if target is None:
+        yield getattr(sys.stdout, "buffer", None)
+    else:
+        with open_directly(target) as file, compressed(file, Path(target)) as out:
+            yield out
+
+
+def _write(file: BinaryIO | None, lines: list[str]) -> None:
+    data = encode_lines(lines)  # UTF-8 also if the terminal's locale is another
+    if file is None:
+        print(data.decode(), end="", flush=True)
+    else:
+        file.write(data)
+        file.flush()

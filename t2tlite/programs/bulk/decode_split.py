@@ -9,18 +9,16 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tqdm import tqdm
-
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import SPLITS
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import NO_FILE, Origin, evenly_spaced
+from t2tlite.decoding.source_text import NO_FILE, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
 from t2tlite.files.text_files import write_lines
-from t2tlite.programs.bulk.file_job import BAR, DecodeJob, interrupt_at_sigterm
-from t2tlite.programs.bulk.line_format import read_records, record_lines
-from t2tlite.programs.bulk.outputs import Progress, ResumableOutput
-from t2tlite.programs.bulk.windows import Window, WindowOptions
+from t2tlite.programs.bulk.decode_file import decode_rest
+from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm
+from t2tlite.programs.bulk.line_format import Window, read_records, record_lines
+from t2tlite.programs.bulk.outputs import PartRecord, resumable_output
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import DecodeRecord, RunFolder
 from t2tlite.tasks.task import Output, Score, Task, signature_lines
@@ -49,12 +47,13 @@ def decode_split(
     results = source_file, reference_file, folder.decode_record_file(name)
     for path in (target, *results):
         check_writable(path)
-    job.check(sources, Origin(f"the sources of {split}"))
+    text = Input(f"the sources of {split}", lambda: iter(sources))
+    job.check(sources, text.origin)
     path = replaceable(target) or folder.decoded_text(name)
-    with interrupt_at_sigterm(), ResumableOutput(path, job.provenance("split")) as output:
+    with interrupt_at_sigterm(), resumable_output(path, job.provenance("split")) as output:
         for path in results:
             remove_temporary_files(path.parent, path.name)  # of a process that was killed
-        _decode(job, sources, split, output)
+        decode_rest(job, text, len(sources), SPLIT_WINDOW, output, lambda window: record_lines(window.n_best))
         n_best = read_records(output.written_lines())
         score = model.score_outputs(sources, references, n_best, slow_metrics=True)
         gold = [task.reference(source, reference) for source, reference in zip(sources, references, strict=True)]
@@ -62,25 +61,15 @@ def decode_split(
             *_examples(task, sources, n_best, gold),
             f"{score} on {split} ({len(sources):,} sentences)",
             *signature_lines(score.signatures),
-            job.summary(output.progress.counts, output.progress.seconds),
+            job.summary(output.record.counts, output.record.seconds),
             f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs} {target}, references {reference_file}",
         ]
         print("\n".join(report), flush=True)  # first, so that it is not lost if the rest cannot be written
         write_lines(target, job.lines(Window(NO_FILE, sources, n_best)))
         write_lines(source_file, sources)
         write_lines(reference_file, gold)
-        folder.write_decode_record(_record(name, split, job, score, output.progress))
+        folder.write_decode_record(_record(name, split, job, score, output.record))
         output.discard()
-
-
-def _decode(job: DecodeJob, sources: list[str], split: str, output: ResumableOutput) -> None:
-    """Writes the outputs of all sentences to OUT.part."""
-    lines = output.skip_done(iter(sources), lambda part: iter(sources))
-    origin = Origin(f"the sources of {split}", lines.count)
-    with tqdm(total=len(sources), initial=lines.count, disable=None, **BAR) as bar:
-        for window in job.windows(lines, origin, WindowOptions(SPLIT_WINDOW), bar.update):
-            output.write(record_lines(window.n_best), job.counts(window))
-            bar.n = lines.count  # blank lines too
 
 
 def _name(job: DecodeJob, folder: RunFolder, split: str) -> str:
@@ -101,16 +90,16 @@ def _examples(
         yield "".join(f"{label:<11}  {text}\n" for label, text in zip(task.labels, texts, strict=True))
 
 
-def _record(name: str, split: str, job: DecodeJob, score: Score, progress: Progress) -> DecodeRecord:
+def _record(name: str, split: str, job: DecodeJob, score: Score, part: PartRecord) -> DecodeRecord:
     return DecodeRecord(
         split=split,
         step=job.model.step,
         checkpoint=job.model.checkpoint,
-        sentences=progress.lines,
+        sentences=part.lines,
         scores=score.scores,
         signatures=score.signatures,
         decode_hparams=dataclasses.asdict(job.options),
-        seconds=round(progress.seconds, 2),
+        seconds=round(part.seconds, 2),
         engine=job.model.engine.name,
         quantization=job.model.engine.quantization,
         name=name,

@@ -11,12 +11,24 @@ from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.source_text import Origin
-from t2tlite.programs.bulk.windows import Window
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.tasks.task import Output
 
 TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
 DIGITS = 6  # of log-probabilities and scores after the point
+
+
+class Window(NamedTuple):
+    """Consecutive lines of an input with their outputs."""
+
+    origin: Origin  # of the first line
+    sources: list[str]
+    n_best: list[list[Output]]  # of each source, best first; of a line to score, its target alone
+
+    @property
+    def best(self) -> list[Output]:
+        """The best output of each source."""
+        return [outputs[0] for outputs in self.n_best]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,10 +112,7 @@ class RecordedOutput(NamedTuple):
 
 def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
     """The outputs of each sentence as a JSON array, from which `read_records` reads them as they were."""
-    return [
-        json.dumps([RecordedOutput(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs])
-        for outputs in n_best
-    ]
+    return [json.dumps([(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]) for outputs in n_best]
 
 
 def read_records(lines: Iterable[str]) -> list[list[Output]]:

@@ -1,13 +1,14 @@
-"""The output of bulk decoding: a stream, or a file that can be resumed after a kill.
+"""The output of bulk decoding in a file, which can be resumed after a kill.
 
 While the file OUT is made, two files beside it hold what is done:
 
 OUT.part        the output of all windows so far, not compressed
-OUT.part.json   the lines of the input that these are, and what they were made with: a `Progress`
+OUT.part.json   the lines of the input that these are, and what they were made with: a `PartRecord`
 
-The record is there before OUT.part has anything: an OUT.part without it is a file of somebody else's. The same
-command resumes after what is done. At the end OUT.part becomes OUT in one step, so OUT is always complete. Of a
-split, OUT.part holds what its scores need; these and OUT are made of it at the end.
+The record is there before OUT.part has anything: an OUT.part without it is a file of somebody else's, and so is a
+record that does not begin as ours. The same command resumes after what is done. At the end OUT.part becomes OUT in one
+step, so OUT is always complete. Of a split, OUT.part holds what its scores need; these and OUT are made of it at the
+end.
 """
 
 from __future__ import annotations
@@ -18,50 +19,29 @@ import hashlib
 import itertools
 import os
 import shutil
-import sys
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal
 
 from t2tlite.console import say
-from t2tlite.files.atomic_file import atomic_file, open_directly, remove_temporary_files
+from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.files.lock import open_locked
-from t2tlite.files.records import Amount, Count, read_record, write_record
+from t2tlite.files.records import FORMAT_VERSION, Amount, Count, read_record, write_record
 from t2tlite.files.text_files import compressed, read_lines
-from t2tlite.programs.bulk.file_job import Provenance
-from t2tlite.programs.bulk.inputs import CountedLines
+from t2tlite.programs.bulk.jobs import Input, Provenance
 
+RECORD_START = f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
 
 
-class StreamOutput(contextlib.ExitStack):
-    """Standard output, a pipe or a device: lines are written as they come, and there is nothing to resume."""
-
-    def __init__(self, target: str | Path | None) -> None:
-        super().__init__()
-        self._file: BinaryIO | None = None
-        if target is not None:
-            file = self.enter_context(open_directly(target))
-            self._file = self.enter_context(compressed(file, Path(target)))
-
-    def write(self, lines: Sequence[str]) -> None:
-        """Writes the output of a window."""
-        data = encode_lines(lines)
-        # UTF-8 also if the terminal's locale is another; a notebook's standard output takes text alone
-        file = self._file or getattr(sys.stdout, "buffer", None)
-        if file is None:
-            print(data.decode(), end="", flush=True)
-        else:
-            file.write(data)
-            file.flush()
-
-
 @dataclasses.dataclass(frozen=True)
-class Progress:
+class PartRecord:
     """How much of an input is decoded, and with what."""
 
+    # the first field, so that even a damaged record is recognised by its start
+    written_by: Literal["t2t-decoder"] = dataclasses.field(default="t2t-decoder", kw_only=True)
     provenance: Provenance  # with another the output would be another
     lines: Count = 0  # of the input
     lines_sha256: str = SHA256_OF_NOTHING  # of these lines
@@ -71,53 +51,62 @@ class Progress:
     seconds: Amount = 0.0
 
 
+@contextlib.contextmanager
+def resumable_output(target: Path, provenance: Provenance) -> Iterator[ResumableOutput]:
+    """OUT.part, to be resumed or begun; no other process writes it meanwhile.
+
+    Raises ValueError if another process writes it, or if OUT.part or its record is a file that t2t-decoder did not
+    write. Says what is done if the block raises an exception; if that is nothing, removes both files.
+    """
+    part = Path(f"{target}.part")
+    handle = open_locked(part)
+    if handle is None:
+        raise ValueError(
+            f"Only one process can write an output. Received: {target}, and another writes {part} now. Wait for it, or "
+            "name another file."
+        )
+    with os.fdopen(handle, "a+b") as file:
+        output = ResumableOutput(target, file, provenance)
+        try:
+            yield output
+        except BaseException:
+            if output.record.lines:
+                say(f"{output.record.lines:,} lines are done, in {part}. The same command resumes after them.")
+            elif not output.record.seconds:
+                output.discard()
+            raise
+
+
 class ResumableOutput:
-    """OUT.part, to be resumed or begun; no other process writes it meanwhile."""
+    """OUT.part, open and locked, and its record."""
 
-    def __init__(self, target: Path, provenance: Provenance) -> None:
-        self.progress = Progress(provenance)
-        self._target, self._part, self._record = target, Path(f"{target}.part"), Path(f"{target}.part.json")
+    def __init__(self, target: Path, file: BinaryIO, provenance: Provenance) -> None:
+        self.record = PartRecord(provenance)
+        self._target, self._part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
+        self._file = file
+        self._lines, self._lines_digest = 0, hashlib.sha256()  # that were read of the input
         self._digest = hashlib.sha256()  # of the output so far
-        self._input = CountedLines(iter(()))
         self._started = time.monotonic()
+        for path in (self._target, self._record_file):
+            remove_temporary_files(path.parent, path.name)
+        self._read_record()
 
-    def __enter__(self) -> ResumableOutput:
-        handle = open_locked(self._part)
-        if handle is None:
-            raise ValueError(
-                f"Only one process can write an output. Received: {self._target}, and another writes {self._part} now. "
-                "Wait for it, or name another file."
-            )
-        with contextlib.ExitStack() as opened:
-            self._file = opened.enter_context(os.fdopen(handle, "ab"))
-            for file in (self._target, self._record):
-                remove_temporary_files(file.parent, file.name)
-            self._read_progress()
-            self._opened = opened.pop_all()
-        return self
+    def skip_done(self, text: Input) -> Iterator[str]:
+        """The lines of an input without those whose output is there already.
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, traceback: object) -> None:
-        with self._opened:
-            if kind is None:
-                return
-            if self.progress.lines:
-                say(f"{self.progress.lines:,} lines are done, in {self._part}. The same command resumes after them.")
-            elif not self.progress.seconds:
-                self.discard()
-
-    def skip_done(self, lines: Iterator[str], reopen: Callable[[Path], Iterator[str]]) -> CountedLines:
-        """An input without the lines whose output is there already.
-
-        If those lines are not the ones that the output was made of, it starts anew, with the lines that
-        `reopen` returns for OUT.part.
+        If those are not the lines that the output was made of, it starts anew with all lines.
         """
-        self._input = CountedLines(lines)
-        deque(itertools.islice(self._input, self.progress.lines), maxlen=0)
-        if self._input.sha256 != self.progress.lines_sha256:
-            self._input = CountedLines(reopen(self._part))
+        lines = self._counted(text.lines())
+        deque(itertools.islice(lines, self.record.lines), maxlen=0)
+        if self._lines_digest.hexdigest() != self.record.lines_sha256:
+            if text.is_pipe:
+                received = f"{text.name} does not begin with the lines that {self._part} is of"
+                raise ValueError(f"{received}. Delete that file.")
             self._restart("the input has changed")
-        self._started = time.monotonic() - self.progress.seconds
-        return self._input
+            self._lines, self._lines_digest = 0, hashlib.sha256()
+            lines = self._counted(text.lines())
+        self._started = time.monotonic() - self.record.seconds
+        return lines
 
     def write(self, lines: Sequence[str], counts: Mapping[str, int]) -> None:
         """Writes the output of a window, the last that was read of the input, and records it as done."""
@@ -126,20 +115,20 @@ class ResumableOutput:
         self._file.flush()
         os.fsync(self._file.fileno())
         self._digest.update(data)
-        self.progress = dataclasses.replace(
-            self.progress,
-            lines=self._input.count,
-            lines_sha256=self._input.sha256,
-            bytes=self.progress.bytes + len(data),
+        self.record = dataclasses.replace(
+            self.record,
+            lines=self._lines,
+            lines_sha256=self._lines_digest.hexdigest(),
+            bytes=self.record.bytes + len(data),
             sha256=self._digest.hexdigest(),
-            counts=dict(Counter(self.progress.counts) + Counter(counts)),
+            counts=dict(Counter(self.record.counts) + Counter(counts)),
         )
         self.record_seconds()
 
     def record_seconds(self) -> None:
-        """Records the progress with the time it has taken, in this process and before."""
-        self.progress = dataclasses.replace(self.progress, seconds=time.monotonic() - self._started)
-        write_record(self._record, self.progress)
+        """Records what is done, and the time that it has taken, in this process and before."""
+        self.record = dataclasses.replace(self.record, seconds=time.monotonic() - self._started)
+        write_record(self._record_file, self.record)
 
     def written_lines(self) -> Iterator[str]:
         """The lines written so far."""
@@ -150,49 +139,59 @@ class ResumableOutput:
         if self._target.suffix != ".gz":
             os.replace(self._part, self._target)
         else:
-            with (
-                atomic_file(self._target) as file,
-                compressed(file, self._target) as out,
-                self._part.open("rb") as part,
-            ):
-                shutil.copyfileobj(part, out, 1 << 20)
+            with atomic_file(self._target) as file, compressed(file, self._target) as out:
+                self._file.seek(0)
+                shutil.copyfileobj(self._file, out, 1 << 20)
         self.discard()
 
     def discard(self) -> None:
         """Removes OUT.part and its record."""
         self._part.unlink(missing_ok=True)
-        self._record.unlink(missing_ok=True)
+        self._record_file.unlink(missing_ok=True)
 
-    def _read_progress(self) -> None:
-        """Reads how much is done, and discards what cannot be resumed."""
+    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines, counted and hashed as they are read."""
+        for line in lines:
+            self._lines += 1
+            self._lines_digest.update(f"{line!r}\n".encode())
+            yield line
+
+    def _read_record(self) -> None:
+        """Reads how much is done, and begins anew if that cannot be resumed."""
         size = os.fstat(self._file.fileno()).st_size
-        try:
-            progress = read_record(self._record, Progress, "")
-        except FileNotFoundError:
-            if size:
-                raise self._refusal(f"a file without its record {self._record.name}") from None
+        if not size and not self._record_file.exists():
             return self._begin()
+        self._check_own(size)
+        try:
+            record = read_record(self._record_file, PartRecord, "")
         except ValueError:
-            if not size:
-                self._part.unlink()
-                raise self._refusal(f"nothing, but {self._record.name}, which is no record of it") from None
-            return self._restart(f"{self._record.name} is damaged")
-        expected = self.progress.provenance
-        changed = [name for name in expected if progress.provenance.get(name) != expected[name]]
+            return self._restart(f"{self._record_file.name} is damaged")
+        expected = self.record.provenance
+        changed = [name for name in expected if record.provenance.get(name) != expected[name]]
         if changed:
             return self._restart(f"it was made with another {', '.join(changed)}")
-        self._file.truncate(min(size, progress.bytes))
-        with self._part.open("rb") as part:
-            while block := part.read(1 << 20):
-                self._digest.update(block)
-        if self._digest.hexdigest() != progress.sha256:
+        self._file.truncate(min(size, record.bytes))
+        self._file.seek(0)
+        while block := self._file.read(1 << 20):
+            self._digest.update(block)
+        if self._digest.hexdigest() != record.sha256:
             return self._restart("it has changed since it was written")
-        self.progress = progress
-        if progress.lines:
-            say(f"Resuming after line {progress.lines:,}.")
+        self.record = record
+        if record.lines:
+            say(f"Resuming after line {record.lines:,}.")
 
-    def _refusal(self, received: str) -> ValueError:
-        return ValueError(
+    def _check_own(self, size: int) -> None:
+        """Raises ValueError unless OUT.part and its record are t2t-decoder's."""
+        record = self._record_file
+        start = record.read_bytes()[: len(RECORD_START)] if record.exists() else b""
+        if start == RECORD_START:
+            return
+        if not size:
+            self._part.unlink()
+        received = f"a file without its record {record.name}"
+        if start:
+            received = f"{record.name}, which is not its record of format_version {FORMAT_VERSION}: it begins {start!r}"
+        raise ValueError(
             f"{self._part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
             "yours. Move or delete it, or name another output."
         )
@@ -203,8 +202,8 @@ class ResumableOutput:
 
     def _begin(self) -> None:
         """Begins anew; the record says so before the file is emptied."""
-        self.progress = Progress(self.progress.provenance)
-        write_record(self._record, self.progress)
+        self.record = PartRecord(self.record.provenance)
+        write_record(self._record_file, self.record)
         self._file.truncate(0)
         self._digest = hashlib.sha256()
 

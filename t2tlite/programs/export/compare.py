@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +56,20 @@ def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[
     return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=ONE_BATCH))
 
 
+def check_export(
+    model: TextDecoder,
+    sentences: Sequence[str],
+    options: DecodeHParams,
+    decode: Callable[[Sequence[str]], NBest],
+    score: Callable[[Sequence[str], Sequence[str]], Sequence[float]],
+) -> None:
+    """Raises ValueError unless an export, whose functions these are, decodes and scores as the run does."""
+    by_run = decoded_by_run(model, sentences, options)
+    check_hypotheses(sentences, by_run, decode(sentences))
+    targets = [n_best[0].text for n_best in by_run]
+    check_log_probs(sentences, scored_by_run(model, sentences, targets), score(sentences, targets))
+
+
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
     """Raises ValueError for the first sentence with different texts, or scores that differ by more than TOLERANCE."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
@@ -83,6 +97,8 @@ def check_log_probs(
 
 def _by_tensorflow(model: TextDecoder) -> TextDecoder:
     """The same model, computed by TensorFlow without XLA, which would round differently."""
+    if isinstance(model.engine, TensorFlowEngine) and not model.engine.jit_compile:
+        return model
     return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 

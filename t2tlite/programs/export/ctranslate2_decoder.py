@@ -11,7 +11,8 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,9 @@ from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, Token
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
+
+if TYPE_CHECKING:
+    import ctranslate2
 
 PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"  # in the vocabularies of CTranslate2's models; ours may differ
 FLOAT32 = "float32"
@@ -39,7 +43,7 @@ QUANTIZATIONS = (
 )  # fmt: skip
 
 
-def import_ctranslate2() -> Any:
+def import_ctranslate2() -> ModuleType:
     """The package ctranslate2; ValueError with the command that installs it if it is missing."""
     try:
         import ctranslate2
@@ -152,7 +156,11 @@ class CTranslate2Decoder(TokenDecoder):
     """
 
     def __init__(
-        self, translator: Any, tokens: Sequence[list[str]], max_positions: int | None, options: DecodeHParams
+        self,
+        translator: ctranslate2.Translator,
+        tokens: Sequence[list[str]],
+        max_positions: int | None,
+        options: DecodeHParams,
     ) -> None:
         super().__init__(options, max_positions)
         self._translator = translator

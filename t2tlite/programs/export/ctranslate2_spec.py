@@ -18,7 +18,7 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,6 +35,10 @@ from t2tlite.programs.export.ctranslate2_decoder import (
 )
 from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
+
+if TYPE_CHECKING:
+    from ctranslate2 import specs
+    from ctranslate2.specs.model_spec import NumpyVariable
 
 UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
 
@@ -70,7 +74,7 @@ def convert(
         copy_file(encoder.path, folder / encoder.path.name)
 
 
-def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> Any:
+def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> specs.TransformerSpec:
     """The `ctranslate2.specs.TransformerSpec` of a model, without vocabularies; neither validated nor quantised.
 
     `weights` are those of `models.transformer.Transformer` by their Keras path; KeyError if one is missing. CTranslate2
@@ -99,7 +103,7 @@ class _Conversion:
         widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)
         self._head_size = widest // hparams.num_heads  # P
 
-    def spec(self) -> Any:
+    def spec(self) -> specs.TransformerSpec:
         hparams, specs = self._hparams, import_ctranslate2().specs
         regular = self._head_size * hparams.num_heads == hparams.hidden_size
         head_size = None if regular else self._head_size
@@ -142,7 +146,7 @@ class _Conversion:
             table += self._array("transformer/target_space")
         return table
 
-    def _set_attention(self, spec: Any, layer: str, name: str) -> None:
+    def _set_attention(self, spec: specs.attention_spec.MultiHeadAttentionSpec, layer: str, name: str) -> None:
         """In self-attention, query, key and value are one matrix; in cross-attention, key and value are."""
         path = f"{layer}/{name}_residual"
         query, key, value, output = (
@@ -163,23 +167,23 @@ class _Conversion:
         missing = self._head_size - by_head.shape[2]
         return np.pad(by_head, ((0, 0), (0, 0), (0, missing))).reshape(len(kernel), -1)
 
-    def _set_feed_forward(self, spec: Any, layer: str) -> None:
+    def _set_feed_forward(self, spec: specs.transformer_spec.FeedForwardSpec, layer: str) -> None:
         path = f"{layer}/feed_forward_residual"
         for linear, name in ((spec.linear_0, "inner"), (spec.linear_1, "outer")):
             linear.weight = _weight(self._array(f"{path}/feed_forward/{name}/kernel").T)  # [O, I]
             linear.bias = _weight(self._array(f"{path}/feed_forward/{name}/bias"))
         self._set_norm(spec.layer_norm, f"{path}/norm")
 
-    def _set_norm(self, spec: Any, path: str) -> None:
+    def _set_norm(self, spec: specs.common_spec.LayerNormSpec, path: str) -> None:
         spec.gamma, spec.beta = (_weight(self._array(f"{path}/{part}")) for part in ("gamma", "beta"))
 
 
-def _weight(array: np.ndarray) -> Any:
+def _weight(array: np.ndarray) -> NumpyVariable:
     return _weight_type()(np.ascontiguousarray(array))
 
 
 @functools.cache
-def _weight_type() -> Any:
+def _weight_type() -> type[NumpyVariable]:
     """CTranslate2's type of weights with rounding to bfloat16, for which CTranslate2 itself needs PyTorch."""
     numpy_variable = import_ctranslate2().specs.model_spec.NumpyVariable
 
@@ -187,7 +191,7 @@ def _weight_type() -> Any:
         dtype = "bfloat16"  # the array has its bits, uint16
 
     class Weight(numpy_variable):  # type: ignore[valid-type, misc]
-        def _to(self, dtype: str) -> Any:
+        def _to(self, dtype: str) -> NumpyVariable:
             return BFloat16(bfloat16_bits(self.array)) if dtype == "bfloat16" else super()._to(dtype)
 
     return Weight

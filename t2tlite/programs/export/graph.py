@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -25,6 +25,7 @@ from t2tlite.programs.export.graph_text import SentencePieceText, graph_text, st
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
 
+GraphFunction = Callable[..., dict[str, Tensor]]  # a tf.function
 BEAM_SIZES = (1, 2, 4, 8)  # each is a search of its own in the graph; the run's default is added
 
 
@@ -66,7 +67,7 @@ class DecodingGraph:
         by_default = self.task.return_beams
         self.return_beams = options.return_beams if by_default is None else by_default
 
-    def module(self) -> tuple[tf.Module, dict[str, Any]]:
+    def module(self) -> tuple[tf.Module, dict[str, GraphFunction]]:
         """The module to save (weights, vocabularies and functions), and the functions by the name of their signature.
 
         The default signature takes only sentences, since TensorFlow Serving's REST API requires every input.
@@ -84,7 +85,7 @@ class DecodingGraph:
         setattr(module, self.task.signature, decode)
         return module, {"serving_default": default, self.task.signature: decode, "score": score}
 
-    def _decoding_function(self) -> Any:
+    def _decoding_function(self) -> GraphFunction:
         options = self._options
 
         def decode(
@@ -104,7 +105,7 @@ class DecodingGraph:
         scalars.insert(1, tf.TensorSpec((), tf.float32, "alpha"))
         return tf.function(decode, autograph=False, input_signature=(self.source.spec("sentences"), *scalars))
 
-    def _scoring_function(self) -> Any:
+    def _scoring_function(self) -> GraphFunction:
         def score(sources: Tensor, targets: Tensor) -> dict[str, Tensor]:
             counts = tf.shape(sources)[0], tf.shape(targets)[0]
             message = "Each source needs a target. Received, of each:"

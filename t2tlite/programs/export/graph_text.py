@@ -7,7 +7,7 @@ tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import tensorflow as tf
 
@@ -15,6 +15,9 @@ from t2tlite.tokens import EOS, PAD
 from t2tlite.types import Tensor
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
+
+if TYPE_CHECKING:
+    from tensorflow_text import SentencepieceTokenizer
 
 # The characters that Python's str.isspace accepts and str.strip removes: a sentence of only these is blank.
 WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
@@ -24,7 +27,7 @@ class GraphText(Protocol):
     """How one side of a model, source or target, enters and leaves a graph."""
 
     noun: str  # the name of an output
-    tokenizer: Any  # of tensorflow_text, to be saved with the graph; None if there is none
+    tokenizer: SentencepieceTokenizer | None  # to be saved with the graph
 
     def spec(self, name: str) -> tf.TensorSpec:
         """The type of a batch."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,13 +15,7 @@ import keras
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.compare import (
-    check_hypotheses,
-    check_log_probs,
-    decoded_by_run,
-    keras_model,
-    scored_by_run,
-)
+from t2tlite.programs.export.compare import check_export, decoded_by_run, keras_model, scored_by_run
 from t2tlite.programs.export.settings import Settings
 
 FILE = "model.keras"
@@ -64,8 +59,6 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
     loaded = keras.saving.load_model(folder / FILE)
     exported = TextDecoder(TensorFlowEngine(loaded), model.encoders, model.manifest)
-    by_run = decoded_by_run(model, sentences, settings.decoding)
-    check_hypotheses(sentences, by_run, decoded_by_run(exported, sentences, settings.decoding))
-    targets = [n_best[0].text for n_best in by_run]
-    check_log_probs(sentences, *(scored_by_run(each, sentences, targets) for each in (model, exported)))
+    decode = functools.partial(decoded_by_run, exported, options=settings.decoding)
+    check_export(model, sentences, settings.decoding, decode, functools.partial(scored_by_run, exported))
     return "beam search and log-probabilities"

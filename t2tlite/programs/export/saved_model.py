@@ -5,8 +5,8 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from t2tlite.config import DecodeHParams
@@ -15,19 +15,13 @@ from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.compare import (
-    NBest,
-    Scored,
-    check_hypotheses,
-    check_log_probs,
-    decoded_by_run,
-    scored_by_run,
-)
+from t2tlite.programs.export.compare import NBest, Scored, check_export, check_hypotheses
 from t2tlite.programs.export.graph import TASKS, DecodingGraph
 from t2tlite.programs.export.graph_text import GraphText, graph_text
 from t2tlite.programs.export.settings import Settings
 from t2tlite.quiet import quiet_stderr
 from t2tlite.tokens import PAD
+from t2tlite.types import Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 VERSION = "1"  # the folder of the only version in TensorFlow Serving's layout
@@ -81,18 +75,15 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     """Loads the SavedModel, and compares its n-best lists and log-probabilities; ValueError if they differ."""
     with quiet_stderr():
         exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
-    by_run = decoded_by_run(model, sentences, settings.decoding)
-    check_hypotheses(sentences, by_run, exported.decode(sentences))
+    check_export(model, sentences, settings.decoding, exported.decode, exported.score)
     check_hypotheses(["", " "], [[Scored("", 0.0)]] * 2, exported.decode(["", " "]))
-    targets = [n_best[0].text for n_best in by_run]
-    check_log_probs(sentences, scored_by_run(model, sentences, targets), exported.score(sentences, targets))
     return "n-best lists and log-probabilities"
 
 
 class Exported:
     """A loaded SavedModel, called with text even if it takes and returns token ids."""
 
-    def __init__(self, model: TextDecoder, options: DecodeHParams, loaded: Any) -> None:
+    def __init__(self, model: TextDecoder, options: DecodeHParams, loaded: tf.Module) -> None:
         self._model, self._options, self._loaded = model, options, loaded
         self._source, self._target = map(graph_text, model.encoders)
 
@@ -118,14 +109,14 @@ class Exported:
         )
         return [float(value) for value in outputs["log_probs"].numpy()]
 
-    def _input(self, side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Any:
+    def _input(self, side: GraphText, encoder: TextEncoder, texts: Sequence[str]) -> Tensor:
         if side.tokenizer is not None:
             return tf.constant(texts)
         blank = [[] if not text.strip() else encoder.encode(text) for text in texts]
         return tf.ragged.constant(blank, tf.int32, ragged_rank=1).to_tensor(PAD)
 
-    def _text(self, output: Any) -> str:
-        if self._target.tokenizer is not None:
+    def _text(self, output: bytes | np.ndarray) -> str:
+        if isinstance(output, bytes):
             return output.decode("utf-8")
         return self._model.target_encoder.text(output)
 

@@ -11,8 +11,8 @@ from t2tlite.bin import t2t_decoder
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
-from t2tlite.programs.bulk.decode_pipeline import Workers, decode_by_workers
-from t2tlite.programs.bulk.file_job import DecodeJob
+from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
+from t2tlite.programs.bulk.jobs import DecodeJob
 from t2tlite.programs.bulk.line_format import PLAIN, LineFormat
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
@@ -67,7 +67,7 @@ def decoded(tiny_run, open_job, tmp_path, source):
         if pipeline is None:
             decode_file(open_job(*job), source, tmp_path / name)
         else:
-            decode_by_workers(open_job(*job), Workers(pipeline, tiny_run.run), source, tmp_path / name)
+            decode_by_workers(open_job(*job), tiny_run.run, pipeline, source, tmp_path / name)
         assert not (tmp_path / f"{name}.windows").exists()
         return (tmp_path / name).read_bytes()
 
@@ -150,11 +150,11 @@ def test_summary_has_the_time_of_all_runs(tiny_run, open_job, tmp_path, source, 
                 raise ChildProcessError("the machine is gone")
             super().run(start, tasks[2:])
 
-    workers = Workers(Slow("here"), tiny_run.run)
+    work = tiny_run.run, Slow("here"), source, tmp_path / "out.txt"
     with pytest.raises(ChildProcessError, match="gone"):
-        decode_by_workers(open_job(), workers, source, tmp_path / "out.txt")
+        decode_by_workers(open_job(), *work)
     seconds.append(True)
-    summary = decode_by_workers(open_job(), workers, source, tmp_path / "out.txt")
+    summary = decode_by_workers(open_job(), *work)
     shown = re.match(r"20 sentences in (\S+) s, ", summary)
     assert float(shown[1]) >= 4 * 0.2
 
