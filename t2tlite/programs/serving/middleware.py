@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from t2tlite.programs.serving.errors import RequestError, error_response
+from t2tlite.programs.serving.errors import CLIENT_GONE, RequestError, error_response
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.service import CLIENT_GONE, Service
+from t2tlite.programs.serving.service import Service
 
 OTHER = "other"  # the path of requests to paths that do not exist
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})  # what needs no model
@@ -49,7 +49,7 @@ class Guard:
                 check_sender(Headers(scope=scope), self._service.options)
                 self._service.check_ready()  # now, not when the body is read: what is accepted is answered
             await self._app(scope, receive, observed)
-        except RequestError as error:  # of this class: the application answers its own
+        except RequestError as error:  # raised here: the application answers its own
             await error_response(error)(scope, receive, observed)
         except Exception:
             logger.exception("A request failed.")

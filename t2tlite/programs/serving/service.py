@@ -15,13 +15,12 @@ from typing import Annotated, ParamSpec, TypeVar
 from fastapi import Depends, Request
 
 from t2tlite.programs.serving.batching import Batcher, BatchFunction, Item, Job, Results, Value
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import ClientGoneError, RequestError
 from t2tlite.programs.serving.metrics import Metrics
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
-CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
 PREPARATION_THREADS = 2
 logger = logging.getLogger("t2tlite.programs.serving")
 
@@ -157,7 +156,7 @@ async def _report_disconnect(request: Request, arrived: asyncio.Queue[Results[Va
     """Puts an error into the queue when the client, whose body was read before, has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    arrived.put_nowait(RequestError(CLIENT_GONE, "The client closed the connection."))
+    arrived.put_nowait(ClientGoneError())
 
 
 def _failure(error: Exception) -> RequestError:

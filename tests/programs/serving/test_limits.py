@@ -22,7 +22,7 @@ from t2tlite.programs.serving.sentence_splitter import split_text
 
 SENTENCE = "red cat sees dog"
 MULTIPART = "multipart/form-data; boundary=x"
-LIMIT_S = 3  # for what took 5 to 44 seconds, and takes some 0.05
+LIMIT_S = 3  # of CPU time, for what took 5 to 44 seconds, and takes some 0.05
 
 
 def part(headers: str, value: str = "a") -> bytes:
@@ -40,11 +40,11 @@ NESTED = "".join(f"--x\r\nContent-Type: multipart/mixed; boundary=x{i}\r\n\r\n--
     ids=["parameters", "parts", "nested", "headers"],
 )
 def test_hostile_multipart_form_is_refused_at_once(body):
-    started = time.monotonic()
+    started = time.process_time()
     with pytest.raises(RequestError, match="The body must be a form in UTF-8, or JSON") as refused:
         form_fields(body + b"--x--\r\n", MULTIPART)
     assert refused.value.status == 400
-    assert time.monotonic() - started < LIMIT_S
+    assert time.process_time() - started < LIMIT_S
 
 
 def test_multipart_form_has_its_fields():
@@ -62,10 +62,10 @@ def test_multipart_part_without_a_plain_name_is_refused(server, name):
 @pytest.mark.parametrize("piece", [".", " ", ". ", "A. ", "1. ", "\n", "a\n", '."', "- ", "! "])
 def test_sentences_of_hostile_text_are_found_in_linear_time(piece):
     text = (piece * 200_000)[:200_000]
-    started = time.monotonic()
+    started = time.process_time()
     split = split_text(text)
     assert split.join([segment.sentence for segment in split.segments]) == text
-    assert time.monotonic() - started < LIMIT_S
+    assert time.process_time() - started < LIMIT_S
 
 
 def test_blank_texts_count(server):

@@ -212,16 +212,33 @@ def test_full_queue_has_status_503_and_retry_after(translator):
         assert [output.result().status_code for output in requests] == [200] * 3
 
 
+@contextlib.contextmanager
+def connected(server, length):
+    """A connection on which the head of a request to translate was sent, with the length of its body."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
+        lines = "POST /v1/translate HTTP/1.1", "Host: localhost", "Content-Type: application/json"
+        connection.sendall("\r\n".join([*lines, f"Content-Length: {length}", "", ""]).encode())
+        yield connection
+
+
+def test_client_that_leaves_within_its_body_is_no_failure(translator, caplog):
+    with running([served(translator)]) as server:
+        with connected(server, 100) as connection:
+            connection.sendall(b"{")
+            until(lambda: server.service.active == 1)
+        until(lambda: server.service.active == 0)
+        assert 'path="/v1/translate",status="499"} 1.0' in server.get("/metrics").text
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_request_of_a_client_that_left_is_not_computed(translator, stream):
     with slow_server(translator) as (server, slow), ThreadPoolExecutor(4) as clients:
         first = clients.submit(server.post, "/v1/translate", {"q": SENTENCE})
         assert slow.begun.wait(WAIT_S)
         body = json.dumps({"q": "bird likes fish", "stream": stream}).encode()
-        with socket.create_connection(("127.0.0.1", server.port), timeout=WAIT_S) as connection:
-            lines = "POST /v1/translate HTTP/1.1", "Host: localhost", "Content-Type: application/json"
-            head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
-            connection.sendall(head.encode() + body)
+        with connected(server, len(body)) as connection:
+            connection.sendall(body)
             until(lambda: server.service.batcher.queue_length == 1)
         until(lambda: server.service.batcher.queue_length == 0)
         slow.go.set()
