@@ -19,10 +19,12 @@ from t2tlite.decoding.tree_guide import (
     CLASSES,
     FIRST_CLOSING,
     OPENING,
+    OTHER,
     PUNCTUATION,
     PUNCTUATION_TAG,
     TAG,
 )
+from t2tlite.tokens import EOS
 from t2tlite.types import Tensor
 
 MAX_NESTED = 10  # opening brackets without a word between them
@@ -37,6 +39,7 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         choices: int32 [B, W], the guides' choices, then ABSENT.
         max_lengths: int32 [B], of the sequences, EOS included.
     """
+    words = ops.where(ops.arange(ops.shape(classes)[1]) > EOS, classes[0], -1)  # [V], the classes without PAD and EOS
     wanted = ops.sum(ops.cast(choices >= 0, "int32"), axis=1) - 1  # [B], tokens of the words
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
@@ -49,8 +52,9 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         depth = depths[:, :, -1]  # [N, M], constituents that are open
         innermost = _last(ops.logical_and(opens, ops.equal(depths, depth[:, :, None])), places)
         nested = step - 1 - _last(ops.logical_and(kinds >= 0, ops.logical_not(opens)), places)
-        used = ops.sum(ops.cast(is_word, "int32"), axis=2)
-        left = ops.take(wanted, sentences)[:, None] - used
+        all_words = ops.take(wanted, sentences)[:, None]
+        used = ops.minimum(ops.sum(ops.cast(is_word, "int32"), axis=2), all_words)  # less the EOS of a sample
+        left = all_words - used
         room = ops.take(max_lengths, sentences)[:, None] - step  # tokens that can still follow
 
         # 2. What may follow.
@@ -63,24 +67,33 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         can_close = ops.logical_and(brackets, _last(is_word, places) > innermost)
         bracket = ops.take_along_axis(ids, ops.maximum(innermost, 0)[:, :, None], axis=2)[:, :, 0]
         closing = ops.where(ops.logical_and(can_close, depth > 0), ops.take(classes[1], bracket), -1)
-        allowed = {
-            OPENING: can_open,
-            PUNCTUATION: choice % 4 >= PUNCTUATION_TAG,
-            TAG: choice >= ANY_TAG,
-        }
-
-        # 3. The logits of the other tokens are lowered.
+        may_be_punctuation, may_be_tag = choice % 4 >= PUNCTUATION_TAG, choice >= ANY_TAG
+        allowed = {OPENING: can_open, PUNCTUATION: may_be_punctuation, TAG: may_be_tag}
         numbers = ops.arange(CLASSES)
         of_class = ops.equal(numbers, closing[:, :, None])  # [N, M, C]
         for number, is_allowed in allowed.items():
             of_class = ops.logical_or(of_class, ops.logical_and(ops.equal(numbers, number), is_allowed[:, :, None]))
-        lowered = logits + ops.take(ops.where(of_class, 0.0, FORBIDDEN), classes[0], axis=2)
-        can_continue = ops.logical_and(choice < ANY_TAG, ops.logical_or(left > 0, ops.equal(depth, 0)))
-        next_token = ops.where(can_continue, next_token, -1)
+
+        # 3. The logits of other tokens are lowered. The words are known: the token that is due, or the tags that are
+        # allowed in its place, are as probable as all such tokens together.
+        other, tags, punctuation = (_log_sum(logits, ops.equal(words, number)) for number in (OTHER, TAG, PUNCTUATION))
+        together = ops.logaddexp(other, tags)
+        together = ops.where(may_be_punctuation, together, ops.logaddexp(together, punctuation))
+        of_class = ops.where(of_class, 0.0, FORBIDDEN)
+        of_class = of_class + ops.where(ops.equal(numbers, TAG), (together - tags)[:, :, None], 0.0)
+        lowered = logits + ops.take(of_class, classes[0], axis=2)
+        at_end = ops.equal(left, 0)
+        is_due = ops.logical_or(ops.logical_not(ops.logical_or(at_end, may_be_tag)), ops.logical_and(at_end, depth < 1))
+        next_token = ops.where(is_due, next_token, -1)
         is_next = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), next_token[:, :, None])
-        return ops.where(is_next, logits, lowered)
+        return ops.where(is_next, ops.where(at_end[:, :, None], logits, together[:, :, None]), lowered)
 
     return constrain
+
+
+def _log_sum(logits: Tensor, counted: Tensor) -> Tensor:
+    """The logarithm of the summed probabilities of the tokens that count, bool [V]: [N, M, V] -> [N, M]."""
+    return ops.logsumexp(ops.where(counted, logits, FORBIDDEN), axis=2)
 
 
 def _last(marked: Tensor, places: Tensor) -> Tensor:
