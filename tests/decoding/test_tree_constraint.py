@@ -92,8 +92,16 @@ def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monke
     assert expected
 
 
-def test_ten_brackets_may_be_nested():
-    assert module.MAX_NESTED == 10
+def test_an_unexpected_word_is_not_put_off():
+    """The word that is due is improbable, and the model is sure of another: neither counts, nor makes brackets better."""
+    logits: np.ndarray = np.zeros((1, 1, 8), np.float32)
+    logits[0, 0, [OPEN_A, X, DOT]] = 5.0, -20.0, 9.0
+    tokens, choices = np.array([[X, EOS]], np.int32), np.array([[1, 1]], np.int32)
+    constrain = tree_constraint(CLASSES, tokens, choices, np.array([9], np.int32))
+    allowed = np.asarray(constrain(logits, np.zeros((1, 1, 9), np.int32), 0, np.array([0], np.int32)))[0, 0]
+    assert allowed[X] == pytest.approx(9.0 - module.UNEXPECTED, abs=1e-3)
+    assert allowed[OPEN_A] == 5.0
+    assert (allowed[[0, EOS, CLOSE_A, CLOSE_B, DOT]] < FORBIDDEN / 2).all()
 
 
 SENTENCE = "The cat -- a (tabby) -- sat on 3 mats , purring - loudly .".split()
