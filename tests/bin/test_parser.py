@@ -127,6 +127,13 @@ def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once,
     assert options == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
 
 
+@pytest.mark.parametrize("engine_option", ["beam_size=21", "sampling_method=random"])
+def test_tree_constraint_leaves_nothing_to_repair(engine_option, trained_parser, loaded_once, tmp_path, capsys):
+    options = f"--decode_hparams={engine_option},tree_constraint=true"
+    assert decode(trained_parser.run, "--split=dev", options, f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
+    assert re.search("^Sequences repaired to make trees: 0 of 30$", capsys.readouterr().out, re.MULTILINE)
+
+
 def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "dev.trees"
     assert decode(trained_parser.run, "--split=dev", FAST, f"--decode_to_file={written}") == 0

@@ -20,6 +20,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import CTRANSLATE2
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
+from t2tlite.decoding.tree_guide import Guide
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -170,7 +171,11 @@ class CTranslate2Decoder(TokenDecoder):
         self._alpha = options.alpha if self._penalties.any else 0.0
 
     def _decode_batch(
-        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+        self,
+        sources: list[Sequence[int]],
+        max_lengths: np.ndarray,
+        prefixes: list[Sequence[int]],
+        guides: list[Guide],
     ) -> list[list[TokenHypothesis]]:
         """A batch has one length limit in CTranslate2, so sentences that exceed their own limit are decoded again."""
         n_best = self._search(sources, int(max_lengths.max()))
