@@ -32,10 +32,10 @@ def decode_split(
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run directory.
 
-    The outputs are written to the file `target`, by default RUN/decodes/NAME.txt; sources and references, in the form
-    of the outputs, to two files RUN/decodes/NAME.*. Before that, examples, scores and speed are printed. Raises
-    ValueError if there is no such split, it has no text or a sentence that is too long, or if another process writes
-    the same outputs, and OSError, before anything is decoded, if a file cannot be written.
+    The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and references to RUN/decodes/NAME.*;
+    examples, scores and speed are printed before. Raises ValueError if there is no such split, it has no text or a
+    sentence that is too long, or another process writes the same outputs; and OSError, before anything is decoded, if a
+    file cannot be written.
     """
     _check_split(dataset, split)
     model, task, store = job.model, job.model.task_under(job.options), dataset.store(split)

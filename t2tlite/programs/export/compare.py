@@ -32,8 +32,8 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     if isinstance(model.engine, TensorFlowEngine):
         return model.engine.model
     raise ValueError(
-        f"Only a model that TensorFlow loaded can be exported. Received: one loaded with engine={model.engine.name}. "
-        "Load the run without naming an engine."
+        "Only a model that TensorFlow loaded can be exported. Received: one loaded with "
+        f"engine={model.engine.name}. Load the run without naming an engine."
     )
 
 
@@ -45,15 +45,20 @@ def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: Decode
 def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The same, with the model's own engine."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=ONE_BATCH)
-    n_best = [
-        [Scored(output.sequence, output.score) for output in outputs] for outputs in model.decode(sentences, whole_beam)
-    ]
-    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in n_best]
+    n_best = model.decode(sentences, whole_beam)
+    sequences = [[Scored(output.sequence, output.score) for output in outputs] for outputs in n_best]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in sequences]
 
 
 def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """The log-probability of each target given its source."""
-    return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=ONE_BATCH))
+    return scored(_by_tensorflow(model), sources, targets)
+
+
+def scored(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+    """The same, with the model's own engine."""
+    options = DecodeHParams(batch_size=ONE_BATCH)
+    return [target.log_prob for target in model.score_hypotheses(sources, targets, options)]
 
 
 def check_export(
@@ -71,7 +76,7 @@ def check_export(
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
-    """Raises ValueError for the first sentence with different texts, or scores that differ by more than TOLERANCE."""
+    """Raises ValueError for the first sentence whose texts differ, or scores by more than TOLERANCE."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
         texts = [[hypothesis.text for hypothesis in n_best] for n_best in (ours, theirs)]
         scores = [[hypothesis.score for hypothesis in n_best] for n_best in (ours, theirs)]
@@ -83,7 +88,7 @@ def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) 
 
 
 def check_log_probs(
-    sentences: Sequence[str], by_run: Sequence[float], by_export: Sequence[float], *, tolerance: float = TOLERANCE
+    sentences: Sequence[str], by_run: Sequence[float], by_export: Sequence[float], tolerance: float = TOLERANCE
 ) -> None:
     """Raises ValueError for the first pair whose log-probabilities differ by more than the tolerance."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):

@@ -1,4 +1,4 @@
-"""The format ctranslate2: the model directory that CTranslate2 loads, with the vocabularies for its tokens."""
+"""The format ctranslate2: the model directory that CTranslate2 loads, with our vocabularies."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.compare import (
@@ -15,6 +14,7 @@ from t2tlite.programs.export.compare import (
     decoded,
     decoded_by_run,
     keras_model,
+    scored,
     scored_by_run,
 )
 from t2tlite.programs.export.ctranslate2_decoder import (
@@ -54,8 +54,8 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the directory and compares it with the model.
 
-    Greedy translations and log-probabilities must equal the model's, unless the weights are quantised or the model
-    computes in 16 bits; then, and for beam search, equal translations are counted. Raises ValueError for a difference.
+    Greedy translations and log-probabilities must equal the model's (ValueError), unless the weights are quantised or
+    the model computes in 16 bits; then, and for beam search, equal translations are counted.
     """
     quantization = settings.quantization or FLOAT32
     keras = keras_model(model)
@@ -71,8 +71,8 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
         if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
             check_hypotheses(sentences, by_run, by_export)
             targets = [best.text for [best] in by_run]
-            log_probs = scored_by_run(model, sentences, targets), exported.score(sentences, targets, DecodeHParams())
-            check_log_probs(sentences, *log_probs, tolerance=LOG_PROB_TOLERANCE)
+            log_probs = scored_by_run(model, sentences, targets), scored(exported, sentences, targets)
+            check_log_probs(sentences, *log_probs, LOG_PROB_TOLERANCE)
         equal.append(sum(ours.text == theirs.text for [ours], [theirs] in zip(by_run, by_export, strict=True)))
     computed = "" if quantization in computable_types()[1] else f" (in {FLOAT32}, this machine has no {quantization})"
     return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"

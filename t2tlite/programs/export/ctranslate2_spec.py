@@ -2,11 +2,11 @@
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
-- Its decoder starts with the embedding of a token. Here that token is padding, whose row is zero, since our decoder
-  reads zeros at its first position. The softmax has a matrix of its own, in which padding has its trained row.
-- It scales embeddings by sqrt(D), and adds a row of a table for each position. The table has our sinusoids, learned
-  positions or zeros, for the source with the target space added.
-- Its heads have the same size for keys and values. The smaller ones are padded with zeros, which change no product.
+- Its decoder starts with the embedding of a token. This is padding, whose row is zero, as what our decoder reads at its
+  first position. The softmax has a matrix of its own, in which padding has its trained row.
+- It scales embeddings by sqrt(D), and adds a row of a table for each position: our sinusoids, learned positions or
+  zeros, for the source with the target space added.
+- Its heads have one size for keys and values; the smaller ones are padded with zeros, which change no product.
 """
 
 # D hidden size, H heads, K and U size of a key and of a value in one head, P size of a head in CTranslate2
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ctranslate2 import specs
     from ctranslate2.specs.model_spec import NumpyVariable
 
-UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
+UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
 
 
 def convert(
@@ -52,8 +52,8 @@ def convert(
 ) -> None:
     """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary files into a folder.
 
-    `weights` are by their Keras path; `encoders` are of source and target. Raises ValueError if CTranslate2 is not
-    installed, cannot compute the model, or there is no such quantization, and KeyError if a weight is missing.
+    `weights` are by their Keras path; `encoders` are of source and target. Raises ValueError if CTranslate2 is missing
+    or cannot compute the model, or there is no such quantization, and KeyError if a weight is missing.
     """
     import_ctranslate2()
     check_quantization(quantization)
@@ -75,16 +75,16 @@ def convert(
 
 
 def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> specs.TransformerSpec:
-    """The `ctranslate2.specs.TransformerSpec` of a model, without vocabularies; neither validated nor quantised.
+    """The specification of a model, without vocabularies; neither validated nor quantised.
 
-    `weights` are those of `models.transformer.Transformer` by their Keras path; KeyError if one is missing. CTranslate2
-    must be able to compute the model (`check_expressible`).
+    `weights` are those of our `Transformer` by their Keras path; KeyError if one is missing. CTranslate2 must be able
+    to compute the model (`check_expressible`).
     """
     return _Conversion(hparams, weights).spec()
 
 
 def position_table(hparams: HParams) -> np.ndarray:
-    """The vectors of positions that are not learned, float32 [LONGEST_BUCKET, D]: as in layers/embedding.py."""
+    """The vectors of positions that are not learned, as in layers/embedding.py: float32 [LONGEST_BUCKET, D]."""
     size = hparams.hidden_size
     if hparams.pos == "none":
         return np.zeros((LONGEST_BUCKET, size), np.float32)

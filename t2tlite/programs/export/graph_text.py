@@ -92,7 +92,7 @@ class TokenIds:
 
 
 def before_end(ids: Tensor) -> Tensor:
-    """Which ids belong to a text: before its first EOS and not padding; bool, of the shape of the ids [..., L]."""
+    """Which ids [..., L] belong to a text, before its first EOS and not padding: bool [..., L]."""
     return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
 
 
@@ -107,7 +107,7 @@ def stripped(sentences: Tensor) -> Tensor:
 
 
 def tree_words(sentences: Tensor) -> Tensor:
-    """ParsingTask.source of each string: words separated by single spaces, brackets written -LRB- and -RRB-."""
+    """ParsingTask.source of each string: words between single spaces, brackets as -LRB- and -RRB-."""
     replacements = (("[ \t-\r]+", " "), ("^ | $", ""), (r"\(", "-LRB-"), (r"\)", "-RRB-"), (r"\x00", "\ufffd"))
     for pattern, text in replacements:
         sentences = tf.strings.regex_replace(sentences, pattern, text)

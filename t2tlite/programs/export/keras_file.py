@@ -56,7 +56,7 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 
 
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
-    """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
+    """Loads the file, and compares beam search and log-probabilities; ValueError if they differ."""
     loaded = keras.saving.load_model(folder / FILE)
     exported = TextDecoder(TensorFlowEngine(loaded), model.encoders, model.manifest)
     decode = functools.partial(decoded_by_run, exported, options=settings.decoding)
