@@ -17,7 +17,6 @@ from t2tlite.training.loop_config import LoopConfig
 
 DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
-TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
 RUNS = "runs"  # among the names of a command's flags: --output_dir, which can be given several times
 PROBLEM_OPTIONS = "problem_options"  # among the names of a command's flags: the options of all problems
 

@@ -27,6 +27,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from t2tlite.bin import flags
+from t2tlite.files.atomic_file import write_text
 
 
 @flags.command(
@@ -69,7 +70,7 @@ def main(args: flags.Args) -> None:
             print("no picture: it needs matplotlib, pip install 't2tlite[plots]'")
     if args.html or not args.picture:
         path = Path(args.html or f"{default}{attention.file_name()}.html")
-        visualise.write_page(attention, path, kinds=kinds, **chosen)
+        write_text(path, visualise.page(attention, kinds, **chosen))
         print(f"page         {path}")
 
 

@@ -8,15 +8,7 @@ from pathlib import Path
 
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.compare import (
-    check_hypotheses,
-    check_log_probs,
-    decoded,
-    decoded_by_run,
-    keras_model,
-    scored,
-    scored_by_run,
-)
+from t2tlite.programs.export import compare
 from t2tlite.programs.export.ctranslate2_decoder import (
     FLOAT32,
     PATIENCE,
@@ -39,13 +31,13 @@ def check(model: TextDecoder, settings: Settings) -> None:
     """Raises ValueError for a model, a quantization or a decoding option that CTranslate2 cannot express."""
     import_ctranslate2()
     check_quantization(settings.quantization or FLOAT32)
-    check_expressible(keras_model(model).hparams)
+    check_expressible(compare.keras_model(model).hparams)
     check_supported("--format=ctranslate2", SUPPORTED, settings.decoding)
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Writes the model directory; returns paragraphs on its use."""
-    keras = keras_model(model)
+    keras = compare.keras_model(model)
     weights = {variable.path: variable.numpy() for variable in keras.trainable_variables}
     convert(keras.hparams, weights, model.encoders, folder, settings.quantization or FLOAT32)
     return _paragraphs(model.encoders, settings)
@@ -58,7 +50,7 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     the model computes in 16 bits; then, and for beam search, equal translations are counted.
     """
     quantization = settings.quantization or FLOAT32
-    keras = keras_model(model)
+    keras = compare.keras_model(model)
     engine = CTranslate2Engine(
         folder, model.encoders, quantization, keras.max_positions, keras.count_params(), lambda: keras
     )
@@ -66,13 +58,13 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     equal = []
     for beam_size in (1, settings.decoding.beam_size):
         options = dataclasses.replace(settings.decoding, beam_size=beam_size, return_beams=1)
-        pair = decoded_by_run(model, sentences, options), decoded(exported, sentences, options)
+        pair = compare.decoded_by_run(model, sentences, options), compare.decoded(exported, sentences, options)
         by_run, by_export = ([n_best[:1] for n_best in each] for each in pair)
         if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
-            check_hypotheses(sentences, by_run, by_export)
+            compare.check_hypotheses(sentences, by_run, by_export)
             targets = [best.text for [best] in by_run]
-            log_probs = scored_by_run(model, sentences, targets), scored(exported, sentences, targets)
-            check_log_probs(sentences, *log_probs, LOG_PROB_TOLERANCE)
+            log_probs = compare.scored_by_run(model, sentences, targets), compare.scored(exported, sentences, targets)
+            compare.check_log_probs(sentences, *log_probs, LOG_PROB_TOLERANCE)
         equal.append(sum(ours.text == theirs.text for [ours], [theirs] in zip(by_run, by_export, strict=True)))
     computed = "" if quantization in computable_types()[1] else f" (in {FLOAT32}, this machine has no {quantization})"
     return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"

@@ -25,14 +25,7 @@ import numpy as np
 from t2tlite.config import HParams
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.ctranslate2_decoder import (
-    EOS_TOKEN,
-    PAD_TOKEN,
-    check_expressible,
-    check_quantization,
-    import_ctranslate2,
-    vocabulary_tokens,
-)
+from t2tlite.programs.export.ctranslate2_decoder import EOS_TOKEN, PAD_TOKEN, import_ctranslate2, vocabulary_tokens
 from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -52,13 +45,10 @@ def convert(
 ) -> None:
     """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary files into a folder.
 
-    `weights` are by their Keras path; `encoders` are of source and target. Raises ValueError if CTranslate2 is missing
-    or cannot compute the model, or there is no such quantization, and KeyError if a weight is missing.
+    `weights` are those of our `Transformer` by their Keras path (KeyError if one is missing), `encoders` of source and
+    target. CTranslate2 must be able to compute the model, and to quantise it so.
     """
-    import_ctranslate2()
-    check_quantization(quantization)
-    check_expressible(hparams)
-    spec = transformer_spec(hparams, weights)
+    spec = _Conversion(hparams, weights).spec()
     source, target = map(vocabulary_tokens, encoders)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
@@ -72,15 +62,6 @@ def convert(
     spec.save(str(folder))
     for encoder in encoders:
         copy_file(encoder.path, folder / encoder.path.name)
-
-
-def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> specs.TransformerSpec:
-    """The specification of a model, without vocabularies; neither validated nor quantised.
-
-    `weights` are those of our `Transformer` by their Keras path; KeyError if one is missing. CTranslate2 must be able
-    to compute the model (`check_expressible`).
-    """
-    return _Conversion(hparams, weights).spec()
 
 
 def position_table(hparams: HParams) -> np.ndarray:
@@ -98,6 +79,8 @@ def position_table(hparams: HParams) -> np.ndarray:
 
 
 class _Conversion:
+    """The specification of a model, without vocabularies; neither validated nor quantised."""
+
     def __init__(self, hparams: HParams, weights: Mapping[str, np.ndarray]) -> None:
         self._hparams, self._weights = hparams, weights
         widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.visualise import attention_page, attention_pictures
 from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
 
@@ -25,7 +26,7 @@ class Attention(PairAttention):
         and OSError if it cannot be written. Warns of characters that no font here has.
         """
         if Path(path).suffix.lower() == ".html":
-            attention_page.write_page(self, path, kinds=kinds, layers=layers, heads=heads)
+            write_text(Path(path), attention_page.page(self, kinds, layers, heads))
             return
         attention_pictures.picture_ending(path)
         picture = attention_pictures.heat_maps(self, kinds, layers, heads)

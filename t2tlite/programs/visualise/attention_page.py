@@ -7,12 +7,10 @@ import importlib.resources
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.visualise.attention_weights import (
     KINDS,
     NOTES,
@@ -52,17 +50,6 @@ def page(
     template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
     # JSON in ASCII, without `<`, which could end the script element. Last, since it may contain any text.
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
-
-
-def write_page(
-    attention: PairAttention,
-    path: str | Path,
-    kinds: Sequence[str] = KINDS,
-    layers: Sequence[int] = (),
-    heads: Sequence[int] = (),
-) -> None:
-    """Writes the page to a file, and makes its folder; raises as `page`, or OSError."""
-    write_text(Path(path), page(attention, kinds, layers, heads))
 
 
 def _resource(name: str) -> str:
