@@ -18,7 +18,18 @@ printf '%s' '$(2)'; \
 $(PIP) install -q -r $(1) && echo ' done.'
 endef
 
-.PHONY: help demo bench test test-all test-faults check lint types wheel wheel-test hooks install install-tests clean
+# new_venv(FOLDER): an empty environment of the first Python that fits.
+define new_venv
+for python in $(PYTHONS); do \
+  if $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then \
+    echo "Making $(1) with $$($$python --version)."; exec $$python -m venv --clear $(1); \
+  fi; \
+done; \
+echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
+  "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+endef
+
+.PHONY: help demo bench docs test test-all test-faults check lint types wheel wheel-test hooks install install-tests clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +83,15 @@ wheel-test: wheel  ## install the wheel into an environment of its own and try i
 	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve,plots]"
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
 
+docs: build/docs-venv/.locked  ## build the documents as a site in build/site; broken links are errors
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --quiet --strict
+	@echo "The site is in build/site; build/docs-venv/bin/mkdocs serve shows it, and each change."
+
+build/docs-venv/.locked: requirements-docs.txt
+	@$(call new_venv,build/docs-venv)
+	@build/docs-venv/bin/python -m pip install -q --disable-pip-version-check -r requirements-docs.txt
+	@touch $@
+
 hooks:  ## let git run `make check` before each commit
 	@printf '#!/bin/sh\nexec make --no-print-directory check\n' > "$$(git rev-parse --git-path hooks)/pre-commit"
 	@chmod +x "$$(git rev-parse --git-path hooks)/pre-commit"
@@ -85,13 +105,7 @@ install-tests: $(VENV)/.project $(VENV)/.tests-locked  ## add what tests and che
 $(VENV)/.locked: requirements.txt
 	@if [ -L $(VENV) ]; then echo "$(VENV) must be a folder of this checkout alone, since it is emptied before it is" \
 	  "made anew. Received: a link to $$(readlink $(VENV)). Remove the link." >&2; exit 1; fi
-	@for python in $(PYTHONS); do \
-	  if $$python -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2> /dev/null; then \
-	    echo "Making .venv with $$($$python --version)."; exec $$python -m venv --clear $(VENV); \
-	  fi; \
-	done; \
-	echo "t2tlite needs Python 3.10, 3.11, 3.12 or 3.13. Tried: $(PYTHONS)." \
-	  "Install one of them, or name it: make PYTHON=/path/to/python3.12" >&2; exit 1
+	@$(call new_venv,$(VENV))
 	@$(call pip_install,requirements.txt,Installing TensorFlow and what else running needs into .venv.)
 	@touch $@
 

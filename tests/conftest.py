@@ -7,8 +7,9 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -62,11 +63,23 @@ def tiny_run_copy(tiny_run, tmp_path: Path) -> Path:
     return Path(shutil.copytree(tiny_run.run, tmp_path / "copy", ignore=shutil.ignore_patterns("decodes")))
 
 
+@pytest.fixture(scope="session")
+def once() -> SimpleNamespace:
+    """Functions that make a strategy, and a model with it, once for the same arguments."""
+    from t2tlite.models.transformer import build_transformer
+    from t2tlite.training.strategy import make_strategy
+
+    return SimpleNamespace(
+        make_strategy=functools.cache(make_strategy), build_transformer=functools.cache(build_transformer)
+    )
+
+
 @pytest.fixture
-def fake_dev_losses(monkeypatch: pytest.MonkeyPatch) -> list:
+def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> list:
     """Lets training steps do nothing, and evaluations find the losses that a test adds to this list.
 
-    An exception in the list is raised in the evaluation, and a signal comes during it.
+    An exception in the list is raised in the evaluation, and a signal comes during it. No batches are made, and all
+    runs of the same hparams have one model, which is built once.
     """
     outcomes: list = []
 
@@ -79,13 +92,19 @@ def fake_dev_losses(monkeypatch: pytest.MonkeyPatch) -> list:
             raise AssertionError("the evaluation continued after a signal")
         return Evaluation(outcome, 0.5, 10)
 
-    from t2tlite.training import loop
+    from t2tlite.programs.runs import train
+    from t2tlite.training import loop, strategy
     from t2tlite.training.evaluation import Evaluation
     from t2tlite.training.train_step import StepResult
 
     monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda batches, stop: StepResult(1.0, 10.0, 12.0))
     monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)
     monkeypatch.setattr(loop, "make_evaluation", lambda *_: evaluate)
+    monkeypatch.setattr(loop, "distribute", lambda *_: [])
+    monkeypatch.setattr(loop, "distribute_shape", lambda *_: [])
+    monkeypatch.setattr(strategy, "make_strategy", once.make_strategy)
+    monkeypatch.setattr(train, "build_transformer", once.build_transformer)
+    monkeypatch.setattr(train, "SAMPLES", 0)
     return outcomes
 
 
@@ -101,6 +120,14 @@ def load() -> Callable[[Path, Path | None], Translator]:
 def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets commands and t2tlite.load use the models that the fixture `load` has loaded."""
     monkeypatch.setattr("t2tlite.programs.runs.load.load", load)
+
+
+@pytest.fixture
+def eagerly() -> Iterator[None]:
+    """Lets functions of TensorFlow run operation by operation: to do so a few times is faster than to compile them."""
+    tf.config.run_functions_eagerly(True)
+    yield
+    tf.config.run_functions_eagerly(False)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
+    ROOT / "SECURITY.md",
+    ROOT / "CHANGELOG.md",
     *sorted(path for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".ipynb")),
 ]
 PYPROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")

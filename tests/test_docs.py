@@ -1,14 +1,15 @@
-"""The documents name files, make targets, commands, flags, problems and hparam sets that exist."""
+"""The documents name files, headings, make targets, commands, flags, problems and hparam sets that exist."""
 
 from __future__ import annotations
 
 import importlib
 import re
 from collections.abc import Collection
+from pathlib import Path
 
 import pytest
 from absl import flags as absl_flags
-from documents import DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
+from documents import BLOCK, DOCUMENTS, ROOT, SCRIPTS, Command, blocks, commands, lines
 
 from t2tlite import registry
 from t2tlite.bin import flags
@@ -25,14 +26,30 @@ def registered():
     import t2tlite.problems  # noqa: F401
 
 
+def anchors(document: Path) -> set[str]:
+    """The addresses of a document's headings, by GitHub's rule, which the site follows."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(BLOCK, "", document.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().replace(" ", "-").lower() for heading in headings}
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_files_exist(document):
+def test_files_and_headings_exist(document):
     text = document.read_text(encoding="utf-8")
     named = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]*)`", text)
-    links = [link for link in re.findall(r"\]\(([\w./-]+)(?:#[\w-]*)?\)", text)]
     missing = [path for path in named if not (ROOT / path).exists()]
-    missing += [link for link in links if not (document.parent / link).exists()]
+    for path, heading in re.findall(r"\]\(([\w./-]*)(?:#([^)]*))?\)", text):
+        target = document.parent / path if path else document
+        if not target.exists() or (heading and heading not in anchors(target)):
+            missing.append(f"{path}#{heading}")
     assert missing == []
+
+
+def test_every_page_is_in_the_navigation_once():
+    """mkdocs.yml lists each document; the README is the site's index."""
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2].partition("\n\n")[0]
+    pages = sorted(re.findall(r": (\S+\.md)$", navigation, re.MULTILINE))
+    names = {"README": "index"}
+    assert pages == sorted(f"{names.get(document.stem, document.stem)}.md" for document in DOCUMENTS)
 
 
 def mistake(command: Command, users: Collection[str] = ()) -> str:
@@ -73,7 +90,7 @@ def test_commands_are_understood(document, tmp_path, monkeypatch):
 def test_flags_in_sentences_exist(document):
     """`--flag` is one of some command, and that of `t2t-x --flag` one of t2t-x; X may stand for a value."""
     programs = {program: importlib.import_module(module).main.names for program, module in SCRIPTS.items()}
-    taken = {program: {*flags.definitions(names), "flagfile", "help"} for program, names in programs.items()}
+    taken = {program: {*flags.definitions(names), "flagfile", "help", "version"} for program, names in programs.items()}
     anywhere = set().union(*taken.values())
     text = re.sub(r"^ *```.*?^ *```", "", document.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     unknown = []

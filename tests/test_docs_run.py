@@ -148,4 +148,12 @@ def test_blocks_run(document, tiny_run, tmp_path, monkeypatch, capsys):
 def test_what_is_run():
     """README, and the documents whose results can be reproduced."""
     names = {path.name for path in RUN}
-    assert {"README.md", "CONTRIBUTING.md", "results.md", "parsing.md", "reports.md", "from-tensor2tensor.md"} <= names
+    assert {
+        "README.md",
+        "CONTRIBUTING.md",
+        "own-data.md",
+        "results.md",
+        "parsing.md",
+        "reports.md",
+        "from-tensor2tensor.md",
+    } <= names

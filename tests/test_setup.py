@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -17,11 +19,15 @@ COMMANDS = [entry for entry in DISTRIBUTION.entry_points if entry.group == "cons
 PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 
 
-def locked(python: str) -> dict[str, str]:
-    """Version by package that requirements-dev.txt, with the file it includes, installs under a Python on Linux."""
+TESTS = ("requirements.txt", "requirements-dev.txt")  # the second includes the first
+DOCS = ("requirements-docs.txt",)
+
+
+def locked(python: str, files: Sequence[str]) -> dict[str, str]:
+    """Version by package that files of requirements install under a Python on Linux."""
     versions: dict[str, str] = {}
     environment = {"python_version": python, "python_full_version": f"{python}.1", "platform_system": "Linux"}
-    for name in ("requirements.txt", "requirements-dev.txt"):
+    for name in files:
         for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
             if not line or line.startswith(("#", "-r")):
                 continue
@@ -36,11 +42,43 @@ def locked(python: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("python", PYTHONS)
 def test_lock_meets_every_requirement_of_the_project(python):
-    versions = locked(python)
+    versions = locked(python, TESTS)
     for text in DISTRIBUTION.requires or []:
         requirement = Requirement(text)
         if requirement.marker is None or requirement.marker.evaluate({"extra": "dev", "python_version": python}):
             assert requirement.specifier.contains(versions[canonicalize_name(requirement.name)]), text
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_lock_of_the_site_agrees_with_that_of_the_checks(python):
+    site, checks = locked(python, DOCS), locked(python, TESTS)
+    assert {"mkdocs-material", "mkdocstrings-python"} <= set(site)
+    # MkDocs does not import t2tlite, so the Markdown and dates of TensorFlow's packages may be of other versions.
+    shared = set(site) & set(checks) - {"markdown", "python-dateutil"}
+    assert {name: site[name] for name in shared} == {name: checks[name] for name in shared}
+
+
+def test_citation_and_changelog_name_the_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (citation["cff-version"], citation["version"]) == ("1.2.0", DISTRIBUTION.version)
+    assert {"message", "title", "authors"} <= set(citation)
+    assert f"\n## {DISTRIBUTION.version} " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_continuous_integration_runs_what_the_checkout_has():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
+    assert any(command.endswith(" .ci/run") for command in commands)
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    assert [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]] == ["make --no-print-directory check"]
+
+
+def test_issues_about_faults_need_a_version():
+    form = yaml.safe_load((ROOT / ".github" / "ISSUE_TEMPLATE" / "bug.yml").read_text(encoding="utf-8"))
+    fields = {field["id"]: field for field in form["body"]}
+    assert "t2t-trainer --version" in fields["version"]["attributes"]["description"]
+    assert fields["version"]["validations"]["required"]
+    assert "flags.txt" in fields["flags"]["attributes"]["description"]
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

@@ -21,6 +21,7 @@ NAMES = {
     r"MOST_.*|LONGEST_S|LARGEST_SIZE": "MAX_...",
     r"YOURS|MAKE_AGAIN|TOGETHER": "USER_PACKAGE_HINT, REGENERATE_HINT, ONE_BATCH",
 }
+ANY_NAME = re.compile("|".join(NAMES))
 TEST_NAME_LENGTH = 60
 
 # A word in a document or a docstring, and the field's word for it.
@@ -67,9 +68,9 @@ def words_to_replace(text: str, first_line: int) -> Iterator[tuple[int, str]]:
 def names_to_replace(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Each bound name of `NAMES`: its line, and what to write."""
     for line, name in bound_names(tree):
-        for pattern, instead in NAMES.items():
-            if re.fullmatch(pattern, name):
-                yield line, f"{name!r}: write {instead}"
+        if ANY_NAME.fullmatch(name):
+            instead = next(instead for pattern, instead in NAMES.items() if re.fullmatch(pattern, name))
+            yield line, f"{name!r}: write {instead}"
 
 
 def long_test_names(tree: ast.AST) -> Iterator[tuple[int, str]]:

@@ -1,7 +1,8 @@
 """Which sentence pairs make up global batch k: a pure function of (lengths, batch size, seed, k).
 
-An epoch is a seeded permutation of the corpus, sorted by length bucket and split into batches, which are then shuffled.
-The number of batches in an epoch and their shapes depend on the lengths alone, so any batch of any epoch is computed
+An epoch is a seeded permutation of the corpus, cut into pools. Pairs are sorted by length bucket, by pool, and by the
+lengths of both sides, so that neighbours need little padding; then they are split into batches, which are shuffled. The
+number of batches in an epoch and of their rows depends on the lengths alone, so any batch of any epoch is computed
 without those before it: training resumes at any step, and the number of replicas does not change what a batch contains.
 
     >>> plan = BatchPlan(np.array([3, 9, 4, 8]), np.array([4, 9, 4, 2]), batch_tokens=18, max_length=16)
@@ -21,6 +22,8 @@ import numpy as np
 from t2tlite.config import HParams
 
 MAX_SHAPES = 24  # of the batches of a plan with few_shapes
+POOL_BATCHES = 32  # batches of one length bucket in a pool: more need less padding, fewer mix pairs better
+MIN_POOLS = 2  # in a small corpus, so that pairs meet others in the next epoch
 
 
 def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> np.ndarray:
@@ -115,8 +118,11 @@ class BatchPlan:
             self._boundaries = merge_buckets(self._boundaries, longer[self._corpus], MAX_SHAPES)
         self._buckets: np.ndarray = np.searchsorted(self._boundaries, longer[self._corpus]).astype(np.int32)
         self._rows = np.maximum(batch_tokens // self._boundaries, 1)  # that fit, for each bucket
-        self._cuts = self._cut(np.sort(self._buckets))  # [num_batches + 1]
+        buckets = np.sort(self._buckets)
+        self._cuts = self._cut(buckets)  # [num_batches + 1]
         self.num_batches = len(self._cuts) - 1
+        used = 1 + np.count_nonzero(np.diff(buckets))
+        self._pools = max(self.num_batches // (POOL_BATCHES * used), MIN_POOLS)
         self._shuffle = functools.lru_cache(maxsize=1)(self._shuffled)
 
     def batch(self, k: int) -> Batch:
@@ -126,10 +132,10 @@ class BatchPlan:
         at = batches[position]
         chosen = pairs[self._cuts[at] : self._cuts[at + 1]]
         sources, targets = self._sources[chosen], self._targets[chosen]
-        rows, widths = len(chosen), [padded_length(int(side.max()), self._boundaries) for side in (sources, targets)]
+        rows, widths = len(chosen), (int(sources.max()), int(targets.max()))
         if self._few_shapes:
             bucket = self._buckets[chosen].max()
-            rows, widths = int(self._rows[bucket]), [int(self._boundaries[bucket])] * 2
+            rows, widths = int(self._rows[bucket]), (int(self._boundaries[bucket]),) * 2
         return Batch(
             indices=self._corpus[chosen],
             rows=rows,
@@ -154,17 +160,21 @@ class BatchPlan:
         np.maximum.at(rows, buckets, np.diff(self._cuts))
         np.maximum.at(sources, self._buckets, self._sources)
         np.maximum.at(targets, self._buckets, self._targets)
-        widths = [
-            [padded_length(int(length), self._boundaries) for length in np.maximum.accumulate(longest)]
-            for longest in (sources, targets)
-        ]
-        return [(int(rows[b]), widths[0][b], widths[1][b]) for b in np.unique(buckets)]
+        sources, targets = (np.maximum.accumulate(longest) for longest in (sources, targets))
+        return [(int(rows[b]), int(sources[b]), int(targets[b])) for b in np.unique(buckets)]
 
     def _shuffled(self, epoch: int) -> tuple[np.ndarray, np.ndarray]:
         """The order of the pairs and the order of the batches in an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         shuffled = random.permutation(self.num_pairs)
-        return shuffled[np.argsort(self._buckets[shuffled], kind="stable")], random.permutation(self.num_batches)
+        sources, targets = self._sources[shuffled].astype(np.int64), self._targets[shuffled]
+        place = self._buckets[shuffled]
+        if not self._few_shapes:
+            pool = np.arange(self.num_pairs) * self._pools // self.num_pairs
+            longest = int(self._boundaries[-1])
+            place = (place * self._pools + pool) * (longest + 1) + np.maximum(sources, targets)
+            place = place * (2 * longest + 1) + sources - targets
+        return shuffled[np.argsort(place, kind="stable")], random.permutation(self.num_batches)
 
     def _cut(self, buckets: np.ndarray) -> np.ndarray:
         """Where each batch begins in the sorted epoch, and where the last one ends.

@@ -58,7 +58,7 @@ def test_program(here, name):
     assert any(key.endswith("_per_second") for key in numbers)
 
 
-def test_the_saved_job_is_what_is_trained_on(here, tmp_path):
+def test_the_saved_job_is_what_is_trained_on(here, eagerly, tmp_path):
     import corpus
     import program
 
@@ -82,7 +82,7 @@ def test_the_saved_job_is_what_is_trained_on(here, tmp_path):
         assert 0 < inputs.shape[0] * max(inputs.shape[1], targets.shape[1]) <= 200
 
 
-def test_a_job_of_decoding(here, tmp_path):
+def test_a_job_of_decoding(here, eagerly, tmp_path):
     program = importlib.import_module("program")
     quick = program.QUICK["decode_throughput"].split()
     result = here("", ["decode_throughput", *quick, "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"])

@@ -78,7 +78,7 @@ def choose_best(tiny_run_copy, step):
     return run
 
 
-def test_the_newest_is_used_and_the_best_named(tiny_run_copy, source, capsys):
+def test_the_newest_is_used_and_the_best_named(tiny_run_copy, eagerly, source, capsys):
     choose_best(tiny_run_copy, 80)
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
     assert t2t_decoder.main(command) == 0
@@ -100,7 +100,7 @@ def test_checkpoint_notes(tiny_run_copy):
     assert checkpoint_notes(run, f"{tiny_run_copy}/model.ckpt-120") == []
 
 
-def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, source, capsys):
+def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, eagerly, source, capsys):
     run = choose_best(tiny_run_copy, 120)
     remove_checkpoint(f"{tiny_run_copy}/model.ckpt-120")
     command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]

@@ -45,7 +45,6 @@ def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
     assert (empty / RUN / "model.ckpt-1.index").exists()
     recorded = (empty / RUN / "flags.txt").read_text().splitlines()
     assert {"# t2t-trainer", "--hparams_set=twenty_words_tiny", "--problem=twenty_words"} <= set(recorded)
-
     assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1"]) == 0
     shown = capsys.readouterr().out
     written = f"{RUN}/decodes/test.1.beam_size=1"
@@ -54,18 +53,16 @@ def test_train_and_decode_by_names_alone(tiny_run, empty, capsys):
     )
 
 
-def test_average_and_decode_by_names_alone(tiny_run, empty, capsys):
+def test_average_and_decode_by_names_alone(tiny_run, eagerly, empty, capsys):
     shutil.copytree(tiny_run.run, empty / RUN)
     assert t2t_avg_checkpoints.main([*NAMES, "--n=1"]) == 0
     assert f"into {RUN}/averaged/model.ckpt-120." in capsys.readouterr().out
-
     assert t2t_decoder.main([*NAMES, "--split=test", "--decode_hparams=beam_size=1", "--checkpoint_path=averaged"]) == 0
     written = f"{RUN}/decodes/test.120.averaged.beam_size=1"
     assert capsys.readouterr().out.endswith(
         f"Run {RUN}, checkpoint {RUN}/averaged/model.ckpt-120, translations {written}.txt, references {written}.ref\n"
     )
     assert (empty / f"{written}.json").exists()
-
     assert t2t_decoder.main([*NAMES[:1], "--hparams_set=absent", "--split=test"]) == 1
     assert "Received: runs/twenty_words-absent, which has no hparams.json." in capsys.readouterr().err
 

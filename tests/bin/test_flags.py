@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -154,11 +155,36 @@ def test_help(capsys, flag):
         assert out.count(f"  --{name}\n") + out.count(f"  --[no]{name}\n") == 1
 
 
-@pytest.mark.parametrize("program", sorted(path.stem for path in Path(flags.__file__).parent.glob("t2t_*.py")))
-def test_version_of_every_command(program, capsys):
+PROGRAMS = sorted(path.stem for path in Path(flags.__file__).parent.glob("t2t_*.py"))
+EXPLAINED = {
+    "t2t_avg_checkpoints": ["--checkpoint_path=averaged"],
+    "t2t_bleu": ["t2t-bleu --translation=out.de --reference=newstest2014.de"],
+    "t2t_datagen": ["--problem=grammar_ende", "--train_source", "--problem=wmt_ende"],
+    "t2t_evalb": ["t2t-evalb --gold=wsj23.gold --predicted=out.trees"],
+    "t2t_table3": ["hs256 halves the width"],
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_help_and_version_of_every_command(program, capsys):
     main = importlib.import_module(f"t2tlite.bin.{program}").main
     assert main(["--version", "--help"]) == 0
     assert capsys.readouterr() == (f"t2tlite {t2tlite.__version__}\n", "")
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert [words for words in EXPLAINED.get(program, []) if words not in shown] == []
+    for name, flag in flags.definitions(main.names).items():
+        assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
+        assert flag.help[:40] in shown
+
+
+def test_help_and_sets_need_no_tensorflow():
+    code = f"import importlib, sys\nfor name in {PROGRAMS}:\n"
+    code += "    main = importlib.import_module(f't2tlite.bin.{name}').main\n    assert main(['--help']) == 0, name\n"
+    code += "    assert name != 't2t_trainer' or main(['--show_hparams=transformer_base']) == 0\n"
+    code += "    assert 'tensorflow' not in sys.modules, name"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_of_every_flag():

@@ -107,7 +107,6 @@ def test_learns_to_parse(trained_parser, loaded_once, tmp_path, capsys):
 
 def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once, capsys):
     assert decode(trained_parser.run, "--split=dev") == 0
-
     shown = capsys.readouterr().out
     written = trained_parser.run / "decodes" / "dev.300.txt"
     predicted = [parse_tree(line) for line in written.read_text().splitlines()]
@@ -124,7 +123,6 @@ def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once,
     assert f"{f1:.2f}" in capsys.readouterr().out
     sources = written.with_suffix(".src").read_text().splitlines()
     assert [line.split() for line in sources] == [tree.words() for tree in trained_parser.dev]
-
     record = json.loads((trained_parser.run / "decodes" / "dev.300.json").read_text())
     assert record["scores"]["F1"] == pytest.approx(f1)
     assert record["scores"]["tagging accuracy"] > 50
@@ -190,9 +188,7 @@ def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
         ".",
     ]
     source.write_text("\n".join(lines) + "\n")
-
     assert decode(trained_parser.run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
-
     written = target.read_text().split("\n")
     assert [written[1], written[2], written[6:]] == ["", "", [""]]
     assert parse_tree(written[0]).words() == lines[0].split()

@@ -54,7 +54,6 @@ def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):
     assert out.startswith("BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:")
     assert " = 28.30 " in out  # published for this system
     assert out.count("\n") == 1
-
     assert t2t_bleu.main([*argv, "--tokenize=intl", "--lowercase", "--compound_split"]) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert "case:lc" in first
@@ -208,10 +207,3 @@ def test_flags_must_be_given(files, capsys):
 def test_unknown_tokenizer(files, capsys):
     assert t2t_bleu.main([*files("a\n", "a\n"), "--tokenize=14a"]) == 1
     assert "tokenize must be one of 13a" in capsys.readouterr().err
-
-
-def test_help_teaches(capsys):
-    assert t2t_bleu.main(["--help"]) == 0
-    out = capsys.readouterr().out
-    assert "t2t-bleu --translation=out.de --reference=newstest2014.de" in out
-    assert "--[no]compound_split" in out

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 import pytest
 
-from t2tlite.bin import flags, t2t_bleu, t2t_decoder
+from t2tlite.bin import t2t_bleu, t2t_decoder
 from t2tlite.data.dataset import open_dataset
 from t2tlite.run_folder import RunFolder
 
@@ -39,9 +39,7 @@ def write(path, text):
 def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
     text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse never\nhorse bites bird\n\n"
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
-
     assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
-
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
     lines += ["fisch blau nie maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
@@ -134,19 +132,16 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
     assert "which has train, dev. Run t2t-datagen again with its files (for parallel_text --test_source and" in stderr
 
 
-def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, tmp_path, capsys):
+def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, eagerly, tmp_path, capsys):
     manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
     (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
-
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
-
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test"]) == 1
     stderr = capsys.readouterr().err
     assert f"There is no finished data of twenty_words in {tmp_path}/gone." in stderr
     assert "Or give --data_dir, where the data of this run is now." in stderr
-
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", "--split=test", f"--data_dir={tiny_run.data}"]) == 0
     assert (
         f"translations {tiny_run_copy}/decodes/test.120.txt, references {tiny_run_copy}/decodes/test.120.ref\n"
@@ -194,9 +189,7 @@ def test_interactive_ends_at_an_empty_line(tiny_run, monkeypatch, capsys):
 def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
     file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
-
     assert decode(tiny_run, f"--score_file={file}", "--decode_hparams=batch_size=8") == 0
-
     expected = []
     for source, target in pairs:
         pair = (model.source_encoder.encode(text) for text in (source, target))
@@ -276,7 +269,7 @@ def test_text_that_is_not_utf8(tiny_run, tmp_path, capsys):
     assert f"{source}, line 2: text must be UTF-8." in capsys.readouterr().err
 
 
-def test_damaged_checkpoint(tiny_run_copy, tmp_path, capsys):
+def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
@@ -299,12 +292,3 @@ def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     assert done.stdout == "katze rot hund sieht\n"
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
         assert noise not in done.stderr
-
-
-def test_help_names_every_flag_and_needs_no_tensorflow():
-    code = "import sys; from t2tlite.bin.t2t_decoder import main; main(['--help']); print('tensorflow' in sys.modules)"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    for name, flag in flags.definitions(t2t_decoder.main.names).items():
-        assert re.search(rf"^  --(\[no\])?{name}$", shown, re.MULTILINE), name
-        assert flag.help[:40] in shown
-    assert shown.endswith("False\n")

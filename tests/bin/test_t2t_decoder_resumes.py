@@ -148,7 +148,6 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     report = capsys.readouterr().out
     (name,) = (name for name in expected if name.endswith(".txt"))
     done, part = sum(case.windows[:2]), case.folder / f"{name}.part"
-
     calls.stop = {3 + 2: interrupt}
     assert case(*more) == 130
     message = f"{done} lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
@@ -156,7 +155,6 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     assert output.err.endswith(message)
     assert output.out == ""
     assert names(case.folder) == [part.name, f"{part.name}.json"]
-
     assert case(*more) == 0
     output = capsys.readouterr()
     assert f"Resuming after line {done}.\n" in output.err
@@ -525,7 +523,7 @@ def test_score_is_printed_before_it_is_recorded(split, capsys, monkeypatch):
     assert output.err.endswith("No space left on device.\n")
 
 
-def test_checkpoint_is_reported_unless_newest(file, capsys):
+def test_checkpoint_is_reported_unless_newest(file, eagerly, capsys):
     assert file() == 0
     assert "checkpoint" not in capsys.readouterr().err
     assert file("--checkpoint_path=best") == 0

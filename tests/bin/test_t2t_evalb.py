@@ -139,10 +139,3 @@ def test_missing_file(files, tmp_path, capsys):
 def test_flags_must_be_given(files, capsys):
     assert t2t_evalb.main(files("(A a)\n", "(A a)\n")[:1]) == 1
     assert "--predicted must be given" in capsys.readouterr().err
-
-
-def test_help_teaches(capsys):
-    assert t2t_evalb.main(["--help"]) == 0
-    out = capsys.readouterr().out
-    assert "t2t-evalb --gold=wsj23.gold --predicted=out.trees" in out
-    assert "--[no]sentences" in out

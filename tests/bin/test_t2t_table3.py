@@ -16,7 +16,7 @@ import pytest
 import sacrebleu
 from tiny_run import TinyRun, user_package
 
-from t2tlite.bin import flags, t2t_table3
+from t2tlite.bin import t2t_table3
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.table3 import dry_run, sweep
 from t2tlite.run_folder import RunFolder
@@ -273,10 +273,3 @@ def test_without_matplotlib(tiny_run, swept, monkeypatch, capsys):
     assert command(tiny_run, swept[0], "--rows=base") == 0
     assert "pip install 't2tlite[plots]'" in capsys.readouterr().err
     assert not (swept[0] / "table3.png").exists()
-
-
-def test_help(capsys):
-    assert t2t_table3.main(["--help"]) == 0
-    shown = capsys.readouterr().out
-    assert "hs256 halves the width" in shown
-    assert all(f"--{name}" in shown or f"--[no]{name}" in shown for name in flags.definitions(t2t_table3.main.names))

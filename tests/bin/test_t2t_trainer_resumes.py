@@ -25,6 +25,8 @@ from t2tlite.training.train_step import StepResult
 def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_path, monkeypatch, capsys):
     stopped = tmp_path / "stopped"
     step = Progress.step
+    monkeypatch.setattr(loop, "make_trial", lambda *_: lambda batches: 1.0)  # neither changes the weights
+    monkeypatch.setattr(loop, "make_evaluation", lambda *_: lambda: Evaluation(1.0, 0.5, 10))
     with monkeypatch.context() as patch:
         patch.setattr(Progress, "step", lambda *args: (step(*args), args[1] == 4 and signal.raise_signal(15)))
         assert train(tiny_run, stopped, "--train_steps=40") == 128 + signal.SIGTERM
@@ -34,9 +36,7 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_p
         "t2tlite: Stopped by SIGTERM at step 5; a checkpoint is saved. The same command resumes from there." in stderr
     )
     assert checkpoint_names(stopped) == ["model.ckpt-5"]
-
     assert train(tiny_run, stopped, "--train_steps=40") == 0
-
     assert "resuming from step 5." in capsys.readouterr().err
     assert RunFolder(stopped).hparams().layer_prepostprocess_dropout > 0
     expected, actual = tensors(tiny_run.run / "model.ckpt-40"), tensors(stopped / "model.ckpt-40")
@@ -88,17 +88,15 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, monkeypatch, ca
     stderr = capsys.readouterr().err
     assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in stderr
     assert json.loads((tiny_run_copy / "hparams.json").read_text())["batch_size"] == 512
-
     noted = (tiny_run_copy / "flags.txt").read_text()
     assert small(tiny_run, tiny_run_copy) == 1
     stderr = capsys.readouterr().err
     assert "holds a run of another model:" in stderr
     assert "hidden_size 32 -> 8, filter_size 64 -> 8" in stderr
     assert (tiny_run_copy / "flags.txt").read_text() == noted  # a command that is refused leaves the run alone
-
-    assert train(tiny_run, tiny_run_copy, f"{CHANGED},dtype_policy=mixed_float16") == 1
-    assert "A run's dtype_policy cannot change." in capsys.readouterr().err
-
+    for name, value in (("dtype_policy", "mixed_float16"), ("self_attention_radius", "2")):
+        assert train(tiny_run, tiny_run_copy, f"{CHANGED},{name}={value}") == 1
+        assert f"A run's {name} cannot change." in capsys.readouterr().err
     assert train(tiny_run, tiny_run_copy, CHANGED, "--problem=twenty_words_rev") == 1
     stderr = capsys.readouterr().err
     assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in stderr
@@ -124,7 +122,7 @@ def test_a_resumed_run_still_names_its_hparam_set(tiny_run, tiny_run_copy, monke
     assert (flags["hparams_set"], f"--hparams={flags['hparams']}") == ("twenty_words_tiny", CHANGED)
 
 
-def test_ctrl_c_has_status_130(tiny_run, tmp_path, monkeypatch, capsys):
+def test_ctrl_c_has_status_130(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):
     def ctrl_c(batches, stop):
         signal.raise_signal(signal.SIGINT)
         return StepResult(loss=1.0, tokens=10.0, positions=12.0)
@@ -151,7 +149,6 @@ def test_killed_then_run_again_in_a_process_of_its_own(tiny_run, tmp_path, capsy
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING:", "Traceback"):
         assert noise not in stderr_text
     reached = int(checkpoint_names(run)[-1].split("-")[1])
-
     assert small(tiny_run, run, f"--train_steps={reached + 1}") == 0
     assert f"resuming from step {reached:,}." in capsys.readouterr().err
 

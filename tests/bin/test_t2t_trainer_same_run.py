@@ -134,15 +134,15 @@ def test_leftovers_of_a_killed_save_are_removed(tiny_run, tiny_run_copy, no_trai
 
 
 def test_resumes_after_a_warm_start_without_its_source_and_flags(
-    tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, capsys
+    tiny_run, tiny_run_copy, tmp_path, fake_dev_losses, monkeypatch, capsys
 ):
+    monkeypatch.setattr(training_run, "SAMPLES", 0)
     run = tmp_path / "run"
     flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
     fake_dev_losses += [3.0, 2.0, 1.0]
     assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]) == 0
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)
-
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
     assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=3"]) == 0  # the same command
     assert capsys.readouterr().err.count("Starting from the weights") == 1

@@ -92,7 +92,6 @@ def test_an_epoch_holds_each_pair_once_in_batches_that_fit(seed):
     smallest, step = int(random.integers(1, 20)), float(random.uniform(1.01, 2.0))
     plan = BatchPlan(sources, targets, tokens, max_length, smallest, step, seed=seed)
     assert (plan.num_pairs, plan.left_out) == (len(fits), pairs - len(fits))
-    boundaries = bucket_boundaries(max_length, smallest, step)
     for number in (0, 3):
         batches = epoch(plan, number)
         np.testing.assert_array_equal(np.sort(np.concatenate([b.indices for b in batches])), fits)
@@ -100,8 +99,7 @@ def test_an_epoch_holds_each_pair_once_in_batches_that_fit(seed):
             rows = len(batch.indices)
             assert rows == 1 or rows * max(batch.source_width, batch.target_width) <= tokens
             for width, lengths in ((batch.source_width, sources), (batch.target_width, targets)):
-                # the smallest boundary that the longest row fits in
-                assert width == boundaries[boundaries >= lengths[batch.indices].max()].min()
+                assert width == lengths[batch.indices].max()
             assert batch.tokens == targets[batch.indices].sum()
 
 
@@ -152,35 +150,56 @@ def test_batches_are_made_of_other_pairs_each_epoch():
     assert len(first & second) < 0.02 * len(first)
 
 
-def test_little_padding():
-    sources, targets = corpus(20_000, seed=3)
-    plan = BatchPlan(sources, targets, 4096, 256)
-    batches = epoch(plan)
-    cells = sum(len(b.indices) * (b.source_width + b.target_width) for b in batches)
-    tokens = sum(int(sources[b.indices].sum() + targets[b.indices].sum()) for b in batches)
-    assert 1 - tokens / cells < 0.15  # a batch of random rows of these lengths would waste about 60 percent
-    filled = [len(b.indices) * max(b.source_width, b.target_width) / 4096 for b in batches]
-    assert np.mean(filled) > 0.95
+def padding(batches: list[batch_plan.Batch], sources: np.ndarray, targets: np.ndarray) -> float:
+    """The share of both sides' positions that holds no token."""
+    positions = sum(b.rows * (b.source_width + b.target_width) for b in batches)
+    return 1 - sum(int(sources[b.indices].sum() + targets[b.indices].sum()) for b in batches) / positions
+
+
+# Batches of one bucket drawn at random, as tensor2tensor's, pad 12 to 13 percent; of random rows about 60.
+@pytest.mark.parametrize(
+    ("pairs", "batch_tokens", "expected"), [(20_000, 4096, 0.11), (200_000, 4096, 0.05), (200_000, 25_000, 0.11)]
+)
+def test_little_padding(pairs, batch_tokens, expected):
+    sources, targets = corpus(pairs, seed=3)
+    batches = epoch(BatchPlan(sources, targets, batch_tokens, 256))
+    assert padding(batches, sources, targets) < expected
+    filled = [len(b.indices) * max(b.source_width, b.target_width) / batch_tokens for b in batches]
+    assert np.mean(filled) > 0.9  # a batch's rows fit at its bucket's boundary
     np.testing.assert_allclose([b.tokens for b in batches], [targets[b.indices].sum() for b in batches])
 
 
-def test_widths_are_boundaries():
+def test_rows_fit_at_the_boundary_of_the_longest_pair():
     sources, targets = corpus(20_000, seed=4)
     batches = epoch(BatchPlan(sources, targets, 4096, 256))
-    boundaries = set(bucket_boundaries(256).tolist())
+    boundaries = bucket_boundaries(256)
     assert len(boundaries) == 42
-    assert {b.source_width for b in batches} | {b.target_width for b in batches} <= boundaries
-    # rows and the longer side: about one shape for each boundary, two where a batch goes over it
-    assert len({(len(b.indices), max(b.source_width, b.target_width)) for b in batches}) < 2 * len(boundaries)
+    shapes = {(len(b.indices), padded_length(max(b.source_width, b.target_width), boundaries)) for b in batches}
+    assert all(rows * width <= 4096 for rows, width in shapes)
+    # about one for each boundary, two where a batch goes over it
+    assert len(shapes) < 2 * len(boundaries)
+
+
+@pytest.mark.parametrize(("pairs", "batch_tokens"), [(20_000, 1024), (20_000, 4096), (200_000, 25_000)])
+def test_pairs_share_a_batch_with_others_in_the_next_epoch(pairs, batch_tokens):
+    sources, targets = corpus(pairs, seed=8)
+    plan = BatchPlan(sources, targets, batch_tokens, 64)
+    number: np.ndarray = np.zeros((2, len(sources)), np.int64)  # of the batch that a pair is in, in each epoch
+    for n in (0, 1):
+        for k, batch in enumerate(epoch(plan, n)):
+            number[n, batch.indices] = k + 1
+    both = np.unique(number[:, number[0] > 0], axis=1, return_counts=True)[1]
+    sizes = np.array([len(batch.indices) for batch in epoch(plan)])
+    # of the other pairs in a pair's batch, the share that are in its batch in the next epoch, too
+    assert (both * (both - 1)).sum() / (sizes * (sizes - 1)).sum() < 0.5
 
 
 @pytest.mark.parametrize("replicas", [1, 8])
 @pytest.mark.parametrize("name", ["transformer_base", "transformer_big"])
 def test_xla_gets_at_most_24_shapes_of_wmt_lengths(name, replicas):
-    """Of lengths as those of WMT En-De, mean 30 and 32 tokens: without jit_compile they have about 50 shapes."""
+    """Of lengths as those of WMT En-De, mean 30 and 32 tokens: without jit_compile nearly each has its own."""
     sources, targets = corpus(200_000, seed=7)
     hparams = registry.hparams(name)
-    padding = {}
     for jit_compile in (False, True):
         hparams = dataclasses.replace(hparams, jit_compile=jit_compile)
         plan = training_plan(hparams, sources, targets, replicas, seed=1)
@@ -192,12 +211,8 @@ def test_xla_gets_at_most_24_shapes_of_wmt_lengths(name, replicas):
             assert len(b.indices) <= b.rows <= 4096 * replicas // max(b.source_width, b.target_width)
             assert sources[b.indices].max() <= b.source_width
             assert targets[b.indices].max() <= b.target_width
-        cells = sum(b.rows * (b.source_width + b.target_width) for b in batches)
-        padding[jit_compile] = (
-            1 - sum(int(sources[b.indices].sum() + targets[b.indices].sum()) for b in batches) / cells
-        )
+        assert padding(batches, sources, targets) < (0.15 if jit_compile else 0.11)
     assert len(shapes) <= 24  # with jit_compile
-    assert padding[True] < padding[False] + 0.03
 
 
 def test_one_long_pair_does_not_split_the_short_ones():
@@ -245,7 +260,7 @@ def test_a_million_pairs():
     seen = np.bincount(np.concatenate([b.indices for b in batches]), minlength=len(sources))
     np.testing.assert_array_equal(seen, np.maximum(sources, targets) <= 256)
     padded = sum(len(b.indices) * max(b.source_width, b.target_width) for b in batches)
-    assert padded / 25_000 <= plan.num_batches <= 1.02 * padded / 25_000
+    assert padded / 25_000 <= plan.num_batches <= 1.08 * padded / 25_000  # rows fit at their bucket's boundary
 
 
 @pytest.mark.parametrize("few_shapes", [False, True])

@@ -25,7 +25,6 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path, "other")
     with pytest.raises(ValueError, match=r"split must be one of train, dev, test\. Received: 'valid'"):
         open_dataset(tmp_path).store("valid")
-
     raw = tmp_path / "raw.tsv"
     raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
     generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
@@ -40,7 +39,6 @@ def test_open_dataset_by_name(tmp_path):
 def test_damaged_manifest(tmp_path, content, message):
     generate(TinyTask(), tmp_path, num_processes=1)
     (tmp_path / "tiny_task" / "manifest.json").write_text(content)
-
     with pytest.raises(ValueError, match=f"manifest.json {message}.*run t2t-datagen again"):
         open_dataset(tmp_path)
 
@@ -82,9 +80,7 @@ def test_data_in_which_a_bit_changed_is_made_again(tmp_path, name):
     folder = generate(TinyTask(), tmp_path, num_processes=1).dataset.folder
     before = contents(tmp_path)
     flip_a_bit(folder / name, random.Random(name))
-
     assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
-
     assert contents(tmp_path) == before
 
 
@@ -108,7 +104,6 @@ def test_a_run_in_the_folder_of_data_is_not_taken_for_data(tmp_path, where):
     data, run = tmp_path / "data", RunFolder(tmp_path / where)
     dataset = generate(TinyTask(), data, num_processes=1).dataset
     run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
-
     assert open_dataset(data).name == "tiny_task"
     with pytest.raises(FileNotFoundError, match=r"no finished data of other_task in .* there: tiny_task\."):
         open_dataset(data, "other_task")
@@ -124,7 +119,6 @@ def test_a_run_and_data_never_share_a_folder(tmp_path):
     ):
         RunFolder(dataset.folder).create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
     assert contents(tmp_path) == before
-
     run = RunFolder(tmp_path / "file_task")
     run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
     raw = tmp_path / "raw.tsv"

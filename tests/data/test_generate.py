@@ -26,9 +26,7 @@ def small_chunks(monkeypatch):
 
 def test_what_is_stored_decodes_to_the_text(tmp_path):
     task = TinyTask()
-
     data = generate(task, tmp_path, num_processes=1).dataset
-
     assert (data.name, [*data.manifest.splits], data.manifest.reverse) == ("tiny_task", ["train", "dev", "test"], False)
     assert data.manifest.language_pair == ("en", "de")
     assert data.manifest.decode_defaults == {"beam_size": 4, "alpha": 0.6, "extra_length": 50}
@@ -53,9 +51,7 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
 def test_manifest(tmp_path):
     raw = tmp_path / "raw.tsv"
     raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(120, 4)))
-
     generate(FileTask(train=str(raw)), tmp_path / "data", num_processes=1)
-
     folder = tmp_path / "data" / "file_task"
     manifest = json.loads((folder / "manifest.json").read_text())
     digest = hashlib.sha256(raw.read_bytes()).hexdigest()
@@ -81,9 +77,7 @@ def test_manifest(tmp_path):
 
 def test_reversed_shares_the_folder_and_swaps(tmp_path):
     generate(TinyTask(), tmp_path, num_processes=1)
-
     data = generate(TinyTask(reverse=True), tmp_path, num_processes=1)
-
     assert data.already_there
     assert data.dataset.name == "tiny_task_rev"
     assert data.dataset.manifest.language_pair == ("de", "en")
@@ -94,9 +88,7 @@ def test_blank_lines_leave_train_and_stay_in_dev(tmp_path):
     pairs = sentences(50, 1)
     pairs[3:3] = [("", "X"), (" \t", "X"), ("x", "\u3000"), ("", "")]
     dev = (("", "A CAT"), (" a  cat ", " "), *sentences(5, 2))
-
     data = generate(TinyTask(train=tuple(pairs), dev=dev), tmp_path, num_processes=1).dataset
-
     assert len(data.store("train")) == 50
     assert data.manifest.splits["train"].dropped == {"empty": 4, "too_long": 0, "length_ratio": 0}
     assert data.manifest.splits["dev"].dropped == {"empty": 0, "too_long": 0, "length_ratio": 0}
@@ -114,9 +106,7 @@ def test_length_limits_apply_to_train_alone(tmp_path):
     ratio = ~too_long & (longer > 1.5 * shorter)
     assert 0 < too_long.sum() < 230
     assert 0 < ratio.sum() < 230
-
     data = generate(TinyTask(train=train, max_length=25, max_length_ratio=1.5), tmp_path / "some", num_processes=1)
-
     splits = data.dataset.manifest.splits
     assert splits["train"].dropped == {"empty": 0, "too_long": too_long.sum(), "length_ratio": ratio.sum()}
     assert data.dataset.store("train").source_lengths.tolist() == lengths[0][~too_long & ~ratio].tolist()
@@ -143,7 +133,6 @@ def test_bad_input_changes_nothing(tmp_path, changes, message):
     with pytest.raises(ValueError, match=message):
         generate(TinyTask(**changes), tmp_path / "new", num_processes=1)
     assert not list((tmp_path / "new").glob("*"))
-
     generate(TinyTask(), tmp_path / "old", num_processes=1)
     before = contents(tmp_path / "old")
     with pytest.raises(ValueError, match=f"{message}|made from something else"):
@@ -166,7 +155,6 @@ def test_too_little_text_for_the_default_size(tmp_path):
         vocab_size: int = 32000
 
     data = generate(Ample(train=train), tmp_path / "data", num_processes=1)
-
     assert f"vocabulary  {largest} pieces, the most that this text allows: it is too small for the default, 32,000" in (
         str(data)
     )
@@ -211,7 +199,6 @@ def test_chunks_end_by_pairs_or_characters(monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 2)
     monkeypatch.setattr(encode_shards, "CHUNK_CHARACTERS", 40)
     pairs = [("aa", "bb"), ("c", "d"), ("e" * 50, "f"), ("g", "h")]
-
     assert list(encode_shards.chunks(pairs)) == [pairs[:2], pairs[2:3], pairs[3:]]
 
 
@@ -223,7 +210,6 @@ def test_sample_is_bounded_uniform_and_repeatable():
         return [ord(text) for text in kept.sentences() if text != "x"]
 
     kept = sample(50_000)
-
     assert 25 < len(kept) <= 100
     assert kept == sample(50_000)
     assert 20_000 < np.mean(kept) < 30_000  # from everywhere: the standard error is under 2,900
@@ -233,13 +219,11 @@ def test_sample_is_bounded_uniform_and_repeatable():
 def test_long_texts_do_not_fill_the_sample():
     kept = TextSample()
     kept.add("x" * 100_000, "y")
-
     assert [len(text) for text in kept.sentences()] == [10_000, 1]
 
 
 def test_library_prints_nothing(tmp_path, capfd):
     generate(TinyTask(), tmp_path, num_processes=2)
-
     output = capfd.readouterr()
     assert output.out == ""
     for words in ("reading train", "reading dev", "learning 330 pieces", "encoding: 100%"):
@@ -248,7 +232,6 @@ def test_library_prints_nothing(tmp_path, capfd):
 
 def test_summary(tmp_path):
     data = generate(TinyTask(), tmp_path, num_processes=1)
-
     assert f"The data is in {tmp_path / 'tiny_task'}." in str(data)
     assert "330 pieces" in str(data)
     assert "230 pairs" in str(data)

@@ -44,7 +44,6 @@ def test_layout(uninterrupted):
 
 def test_two_processes_make_the_same_files(tmp_path, uninterrupted):
     generate(TinyTask(), tmp_path, num_processes=2)
-
     assert contents(tmp_path) == uninterrupted
 
 
@@ -70,9 +69,7 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
     with pytest.raises(FileNotFoundError, match=r"no finished data of tiny_task.*an interrupted run resumes"):
         open_dataset(tmp_path, "tiny_task")
     before = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*/*.arrow")}
-
     data = generate(TinyTask(), tmp_path, num_processes=1)
-
     assert not data.already_there
     assert contents(tmp_path) == uninterrupted
     assert len(before) == max(0, writes - 2)  # after the vocabulary and unfinished.json
@@ -85,9 +82,7 @@ def test_interrupted_then_other_text_starts_anew(tmp_path, uninterrupted, monkey
         with pytest.raises(TypeError):
             generate(TinyTask(train=tuple(sentences(400, 9))), tmp_path, num_processes=1)
     (tmp_path / "tiny_task" / "train-00007.arrow").write_bytes(b"of the other text")
-
     generate(TinyTask(), tmp_path, num_processes=1)
-
     assert contents(tmp_path) == uninterrupted
 
 
@@ -97,18 +92,14 @@ def test_damaged_vocabulary_of_an_interrupted_run_starts_anew(tmp_path, uninterr
         with pytest.raises(TypeError):
             generate(TinyTask(), tmp_path, num_processes=1)
     (tmp_path / "tiny_task" / "vocab.model").write_bytes(b"")
-
     generate(TinyTask(), tmp_path, num_processes=1)
-
     assert contents(tmp_path) == uninterrupted
 
 
 def test_complete_data_is_left_alone(tmp_path):
     generate(TinyTask(), tmp_path, num_processes=1)
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-
     data = generate(TinyTask(), tmp_path)
-
     assert data.already_there
     assert "already complete, nothing to do" in str(data)
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
@@ -125,10 +116,8 @@ def test_complete_data_is_left_alone(tmp_path):
 def test_complete_data_of_other_options_is_never_overwritten(tmp_path, changes, message):
     generate(TinyTask(), tmp_path, num_processes=1)
     before = contents(tmp_path)
-
     with pytest.raises(ValueError, match=f"already holds complete data made from something else: ({message}).*delete"):
         generate(TinyTask(**changes), tmp_path, num_processes=1)
-
     assert contents(tmp_path) == before
 
 
@@ -137,14 +126,12 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
     generate(FileTask(train=str(raw)), data, num_processes=1)
     before = contents(data)
-
     # elsewhere, and newer than the data, but the same
     (tmp_path / "moved").mkdir()
     moved = tmp_path / "moved" / "raw.tsv"
     moved.write_bytes(raw.read_bytes())
     os.utime(moved, (time.time() + 100, time.time() + 100))
     assert generate(FileTask(train=str(moved)), data).already_there
-
     # the same size, another content
     moved.write_text(moved.read_text().replace("cat", "cow"))
     os.utime(moved, (time.time() + 100, time.time() + 100))
@@ -153,12 +140,10 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     raw.write_text("a\tb\n")
     with pytest.raises(ValueError, match=r"raw\.tsv is not the raw\.tsv"):
         generate(FileTask(train=str(raw)), data)
-
     # the same size and an earlier modification time, as `cp -p` gives it, another content
     os.utime(moved, (0, 0))
     with pytest.raises(ValueError, match=r"moved/raw\.tsv is not the raw\.tsv it was made from"):
         generate(FileTask(train=str(moved)), data)
-
     # gone: the data is still good
     raw.unlink()
     assert generate(FileTask(train=str(raw)), data).already_there
@@ -179,7 +164,6 @@ def test_data_that_lost_a_shard_is_made_again(tmp_path, uninterrupted, damage):
     }[damage]
     with pytest.raises(error, match=message):
         open_dataset(tmp_path)
-
     assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
     assert contents(tmp_path) == uninterrupted
 
@@ -197,7 +181,6 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
         with pytest.raises(OSError, match=r"disk of .*tiny_task is full.*run the same command again"):
             generate(TinyTask(), tmp_path, num_processes=1)
     assert not list(tmp_path.rglob("*.tmp"))
-
     generate(TinyTask(), tmp_path, num_processes=1)
     assert contents(tmp_path) == uninterrupted
 
@@ -210,7 +193,6 @@ def test_error_in_an_encoding_process(tmp_path):
     tasks = [
         encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0) for i in range(9)
     ]
-
     with pytest.raises(FileNotFoundError, match="nowhere"):
         list(encode_shards.encode_all(tasks, [vocabulary], 2))
 
@@ -218,7 +200,6 @@ def test_error_in_an_encoding_process(tmp_path):
 def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
     generate(TinyTask(), tmp_path, num_processes=1)
     monkeypatch.setattr(encode_shards, "_work", os._exit)  # what a process is to do with each task
-
     with pytest.raises(ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"):
         list(encode_shards.encode_all([9, 9, 9], [tmp_path / "tiny_task" / "vocab.model"], 2))
 

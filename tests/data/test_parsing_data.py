@@ -38,7 +38,6 @@ def test_data_of_the_treebank(treebank, tmp_path, capsys):
     command = ["--problem=wsj_parsing", f"--tmp_dir={treebank}", "--vocab_size=320"]
     assert datagen(tmp_path / "data", *command) == 0
     assert re.search(r"vocabulary  320 pieces\n  train +80 pairs, ", capsys.readouterr().out)
-
     dataset = open_dataset(tmp_path / "data", "wsj_parsing")
     manifest = dataset.manifest
     assert manifest.task == "parsing"
@@ -52,7 +51,6 @@ def test_data_of_the_treebank(treebank, tmp_path, capsys):
     assert dataset.encoders[1].decode(target) == store.target_text()[0] == WRITTEN["normalised"]
     pieces = [piece.removeprefix("▁") for piece in dataset.encoders[1].pieces(target)]
     assert [piece for piece in pieces if piece[0] in "()"] == re.findall(r"[()]\w+", WRITTEN["normalised"])
-
     before = contents(tmp_path / "data")
     assert datagen(tmp_path / "data", *command) == 0
     assert "already complete, nothing to do" in capsys.readouterr().out
@@ -103,7 +101,6 @@ def test_spaces_inside_words_survive_from_treebank_to_score(tmp_path, vocab_type
         (trees / f"{split}.trees").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     flags = [f"--tmp_dir={trees}", "--vocab_size=320", f"--vocab_type={vocab_type}", f"--linearisation={linearisation}"]
     assert datagen(tmp_path / "data", "--problem=wsj_parsing", *flags) == 0
-
     dataset = open_dataset(tmp_path / "data")
     store, task = dataset.store("dev"), open_task(dataset.manifest.task, dataset.manifest.options)
     rows = store.targets(list(range(90)), int(store.target_lengths.max()))
@@ -144,9 +141,7 @@ def test_a_bad_tree(own_trees, tmp_path, capsys, split, bad, message):
     file = own_trees / f"{split}.trees"
     file.write_text(file.read_text() + f"\n\n{bad}\n")
     line = {"train": 120, "dev": 6, "test": 4}[split] + 3
-
     assert datagen(tmp_path / "data", "--problem=wsj_parsing", f"--tmp_dir={own_trees}", "--vocab_size=330") == 1
-
     stderr = capsys.readouterr().err
     assert f"{file}, line {line}: {message}" in stderr
     assert "Traceback" not in stderr

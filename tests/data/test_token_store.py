@@ -27,7 +27,6 @@ def shards(tmp_path):
 
 def test_lengths_count_the_end_mark(shards):
     store = TokenStore(shards)
-
     assert len(store) == 4
     assert store.source_lengths.tolist() == [3, 2, 1, 5]
     assert store.target_lengths.tolist() == [2, 3, 2, 1]
@@ -36,10 +35,8 @@ def test_lengths_count_the_end_mark(shards):
 
 def test_rows_are_padded_in_the_order_asked_for(shards):
     store = TokenStore(shards)
-
     sources = store.sources(np.array([3, 0, 2, 0, 1]), 6)
     targets = store.targets(np.array([1, 3]), 3)
-
     assert sources.tolist() == [[7, 7, 7, 7, 1, 0], [5, 6, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [5, 6, 1, 0, 0, 0],
                                 [8, 1, 0, 0, 0, 0]]  # fmt: skip
     assert targets.tolist() == [[9, 5, 1], [1, 0, 0]]
@@ -48,7 +45,6 @@ def test_rows_are_padded_in_the_order_asked_for(shards):
 
 def test_reverse_swaps_ids_lengths_and_text(shards):
     store = TokenStore(shards, reverse=True)
-
     assert store.source_lengths.tolist() == [2, 3, 2, 1]
     assert store.sources(np.array([1]), 3).tolist() == [[9, 5, 1]]
     assert store.targets(np.array([1]), 3).tolist() == [[8, 1, 0]]
@@ -65,9 +61,7 @@ def test_many_random_rows_equal_a_python_loop(tmp_path):
         write_shard(path, rows[first:last], rows[first:last][::-1], 60000)
     store = TokenStore(paths)
     indices = random.integers(0, 1000, 3000)
-
     sources = store.sources(indices, 31)
-
     for index, row in zip(indices, sources.tolist(), strict=True):
         assert row == [*rows[index], 1] + [0] * (30 - len(rows[index]))
 
@@ -99,7 +93,6 @@ def test_indices_must_be_integers(shards):
 )
 def test_ids_take_two_bytes_where_they_fit(tmp_path, vocab_size, kind):
     write_shard(tmp_path / "s.arrow", [[vocab_size - 1]], [[2]], vocab_size)
-
     with pa.memory_map(str(tmp_path / "s.arrow")) as file:
         schema = pa.ipc.open_file(file).schema
     assert str(schema.field("inputs").type) == f"list<item: {kind}>"
@@ -109,7 +102,6 @@ def test_ids_take_two_bytes_where_they_fit(tmp_path, vocab_size, kind):
 def test_standard_tools_read_it(shards):
     with pa.memory_map(str(shards[0])) as file:
         table = pa.ipc.open_file(file).read_all()
-
     assert table.to_pydict() == {
         "inputs": [[5, 6, 1], [8, 1], [1]],
         "targets": [[7, 1], [9, 5, 1], [3, 1]],
@@ -121,7 +113,6 @@ def test_standard_tools_read_it(shards):
 def test_same_arguments_same_bytes(tmp_path):
     for name in "ab":
         write_shard(tmp_path / name, SOURCES, TARGETS, 10, notes={"dropped": "{}", "x": "ä"})
-
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert read_notes(tmp_path / "a") == {"dropped": "{}", "x": "ä"}
 
@@ -130,9 +121,7 @@ def test_ids_are_not_copied(tmp_path):
     write_shard(tmp_path / "s.arrow", SOURCES, TARGETS, 10)
     before = len(os.listdir("/dev/fd"))
     allocated = pa.total_allocated_bytes()
-
     stores = [TokenStore([tmp_path / "s.arrow"]) for _ in range(50)]
-
     assert pa.total_allocated_bytes() - allocated < 50 * 64
     assert len(os.listdir("/dev/fd")) == before  # shards stay mapped, but no file stays open
     assert stores[49].sources(np.array([3]), 5).tolist() == [[7, 7, 7, 7, 1]]
@@ -140,7 +129,6 @@ def test_ids_are_not_copied(tmp_path):
 
 def test_training_shards_keep_no_text(tmp_path):
     write_shard(tmp_path / "train-00000.arrow", SOURCES, TARGETS, 10)
-
     with pytest.raises(ValueError, match=r"Only dev and test data keep their text\. Received: .*train-00000\.arrow"):
         TokenStore([tmp_path / "train-00000.arrow"]).source_text()
 
@@ -149,7 +137,6 @@ def test_training_shards_keep_no_text(tmp_path):
 def test_truncated_shard_is_named(shards, keep):
     content = shards[2].read_bytes()
     shards[2].write_bytes(content[: int(keep * len(content)) if isinstance(keep, float) else keep])
-
     with pytest.raises(ValueError, match=r"dev-00002\.arrow, which is damaged.*run t2t-datagen again"):
         TokenStore(shards)
 
@@ -159,7 +146,6 @@ def test_other_files_are_no_shards(tmp_path):
     table = pa.table({"inputs": ["x"], "targets": ["y"]})
     with pa.OSFile(str(tmp_path / "strings"), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         writer.write_table(table)
-
     for name in ("text", "strings"):
         with pytest.raises(ValueError, match=f"{name}, which is damaged"):
             TokenStore([tmp_path / name])
@@ -188,9 +174,7 @@ def test_full_disk_leaves_the_earlier_shard_and_nothing_else(shards, monkeypatch
 
     before = shards[0].read_bytes()
     monkeypatch.setattr(os, "fsync", fail)
-
     with pytest.raises(OSError, match="No space left"):
         write_shard(shards[0], SOURCES, TARGETS, 10)
-
     assert shards[0].read_bytes() == before
     assert sorted(path.name for path in shards[0].parent.iterdir()) == [path.name for path in shards]

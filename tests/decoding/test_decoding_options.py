@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from t2tlite.decoding import decoder
+from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.tasks.task import Hypothesis, open_task
 
 SENTENCES = [
@@ -85,7 +87,7 @@ def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
     )
 
 
-def test_low_temperature_and_top_1_are_greedy_search(model):
+def test_low_temperature_and_top_1_are_greedy_search(model, eagerly):
     greedy = model.translate(SENTENCES, beam_size=1)
     assert model.translate(SENTENCES, sampling_method="random", sampling_keep_top_k=1) == greedy
     assert model.translate(SENTENCES, sampling_method="random", sampling_top_p=1e-6) == greedy
@@ -144,15 +146,18 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
             "sampling_top_p must be at least 1e-06 and at most 1.0.",
         ),
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
-        (
-            {"min_length": 10**6, "no_repeat_ngram_size": 1, "extra_length": 1200, "beam_size": 1},
-            "The options must allow a translation of",
-        ),
     ],
 )
 def test_refused(model, options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         model.translate(["red cat"], **options)
+
+
+def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
+    """As if the source had so many tokens that all of the vocabulary had been used."""
+    monkeypatch.setattr(decoder, "no_repeat_ngram", lambda size: lambda logits, ids, step: logits * 0 + FORBIDDEN)
+    with pytest.raises(ValueError, match=r"The options must allow a translation .*: min_length=0, no_repeat_ngram"):
+        model.translate(["red cat"], no_repeat_ngram_size=1, extra_length=0)
 
 
 @pytest.mark.parametrize("what", [5, None])

@@ -134,7 +134,6 @@ def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
     events = [lives.live(stage)[2] for stage in STAGES]
     assert set(PHASES.values()) <= {phase for counted in events for phase in counted}
     expected = contents(lives.work)
-
     lives.begin()
     draw, to_come, phases, resumed = random.Random(SEED), 0.0, collections.Counter(), []
     for stage, possible in zip(STAGES, events, strict=True):
@@ -154,7 +153,6 @@ def test_a_run_killed_many_times_equals_an_uninterrupted_one(lives, capsys):
                     print(f"\n{phases.total()}: {stage.command} killed, {counted}", end="", flush=True)
     files = contents(lives.work)
     different = [name for name in files.keys() | expected.keys() if files.get(name, 0) != expected.get(name, 0)]
-
     with capsys.disabled():
         print(f"\n{phases.total()} kills:")
         for phase, count in phases.most_common():

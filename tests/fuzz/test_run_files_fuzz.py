@@ -103,7 +103,7 @@ def cases(files: dict[str, list[str]]) -> list:
 
 
 @pytest.fixture(scope="module")
-def template(tiny_run, tmp_path_factory):
+def template(tiny_run, load, tmp_path_factory):
     """A folder of everything that the commands above read, whole."""
     folder = tmp_path_factory.mktemp("template")
     shutil.copytree(
@@ -116,7 +116,12 @@ def template(tiny_run, tmp_path_factory):
     (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
     theirs = write_theirs(folder)
     assert quietly(t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")) == 0
-    assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("t2tlite.programs.runs.load.load", lambda run, checkpoint: load(folder / "run", None))
+        assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
+        (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
+        interrupt_decoder(folder, "resumed decode", window=2)
+        interrupt_decoder(folder, "resumed split", window=30)
     run = RunFolder(folder / "run")
     manifest = run.manifest()
     what = ("base", manifest.problem, manifest.vocabulary_sha256, run.hparams())
@@ -124,9 +129,6 @@ def template(tiny_run, tmp_path_factory):
     (folder / "sweep" / "base").mkdir(parents=True)
     write_record(folder / "sweep" / "base" / "result.json", result)
     interrupt_datagen(tiny_run, folder)
-    (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
-    interrupt_decoder(folder, "resumed decode", window=2)
-    interrupt_decoder(folder, "resumed split", window=30)
     return folder
 
 
@@ -224,7 +226,7 @@ def model(tiny_run):
 
 @COSTLY
 @given(sentences=st.lists(LINES, max_size=3), beam_size=st.integers(1, 3))
-def test_any_sentences_decoded(model, sentences, beam_size):
+def test_any_sentences_decoded(model, eagerly, sentences, beam_size):
     def use() -> None:
         options = model.options(beam_size=beam_size, return_beams=beam_size, extra_length=3)
         n_best = model.decode(sentences, options)

@@ -157,7 +157,6 @@ def test_layer_normalisation_and_its_gradient(shape, compiled):
 def test_residual(pre_norm):
     layer = Residual(dropout=0.0, pre_norm=pre_norm, epsilon=1e-6)
     x, kernel = normal(2, 3, HIDDEN), normal(HIDDEN, HIDDEN)
-
     layer.build(x.shape)
     randomise(layer)
     gamma, beta = (np.asarray(v, np.float64) for v in (layer.norm.gamma, layer.norm.beta))

@@ -83,7 +83,6 @@ def test_blocks_equal_recorded_weights_and_their_gradients(radius, causal):
     for in_blocks_, whole in zip(*gradients, strict=True):
         assert np.isfinite(whole).all()
         np.testing.assert_allclose(in_blocks_, whole, rtol=1e-4, atol=1e-4)
-
     (weights,) = (np.asarray(w) for w in recorded)
     assert weights.shape == (3, HEADS, LENGTH, LENGTH)
     np.testing.assert_allclose(weights.sum(-1), 1, rtol=1e-5)

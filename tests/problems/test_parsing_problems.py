@@ -120,9 +120,7 @@ def test_extra_trees_follow_those_of_train(own_trees, tmp_path):
     plain.write_text(filled(RAW, "x1") + filled(RAW, "x2"))
     packed.write_bytes(gzip.compress(f"(ROOT {filled(CLEAN, 'x3')[5:]}\n(S1 (FRAG (UH Oh)))\n".encode()))
     problem = registry.problem("wsj_parsing_semi", extra_trees=(str(plain), str(packed)))
-
     *pairs, last = problem.pairs("train", own_trees)
-
     assert last == ("Oh", "(FRAG XX )FRAG")
     assert numbers(pairs) == [f"train{i}" for i in range(120)] + ["x1", "x2", "x3"]
     assert numbers(problem.pairs("dev", own_trees)) == [f"dev{i}" for i in range(6)]
@@ -199,9 +197,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
     sources = [" ".join(tree.words()) for tree in trees]
     outputs = [text.replace("PP", "NP", 1) for text in references]  # an error in most, and repairs
     task = open_task("parsing", {"linearisation": linearisation})
-
     score = task.score(sources, references, outputs)
-
     predicted = [form.read(text, source.split()).tree for text, source in zip(outputs, sources, strict=True)]
     expected, _ = evalb(trees, predicted)
     assert score.name == "F1"

@@ -80,11 +80,9 @@ def test_newest_is_restored_with_optimizer_and_step(tmp_path):
     optimizer.apply([np.ones(v.shape, np.float32) for v in model.trainable_variables], model.trainable_variables)
     saved.save(7)
     written = [variable.numpy().copy() for variable in (*model.variables, *optimizer.variables)]
-
     other = dense()
     again, other_optimizer = checkpoints(tmp_path, other)
     assert again.restore() == 7
-
     actual = [variable.numpy() for variable in (*other.variables, *other_optimizer.variables)]
     assert len(actual) == len(written)
     for first, two in zip(written, actual, strict=True):

@@ -173,7 +173,6 @@ def test_memory_by_part():
     assert parts["activations"] == 4 * 120 * (2 * (16 + attention + feed_forward) + attention)
     assert parts["logits"] == 3 * 4 * 120 * 50
     assert estimate(hparams, (50, 50), (10, 10)).memory_bytes == sum(parts.values())
-
     mixed = memory_parts(hparams.override("dtype_policy=mixed_bfloat16"), (50, 50), (10, 10), 12)
     assert mixed["activations"] == parts["activations"] / 2
     assert mixed["cast weights"] == 2 * count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,11 +14,17 @@ import tensorflow as tf
 from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
 
 from t2tlite.data.batch_plan import training_plan
-from t2tlite.data.input_pipeline import distribute
+from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
-from t2tlite.models.transformer import build_transformer
+from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import Evaluation, make_evaluation
-from t2tlite.training.train_step import make_optimizer, make_train_step
+from t2tlite.training.train_step import (
+    make_gradients,
+    make_optimizer,
+    make_train_step,
+    make_trial,
+    smoothed_cross_entropy,
+)
 
 STEPS = 4
 
@@ -30,6 +37,9 @@ class Run(NamedTuple):
     tokens: list[float]
     weights: list[np.ndarray]
     evaluation: Callable[[], Evaluation]
+    trial: Callable[[], float]  # of micro-batches of 3 pairs of 8 + 10 tokens
+    model: Transformer
+    optimizer: keras.optimizers.Optimizer
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +47,7 @@ def store(tmp_path_factory) -> TokenStore:
     return random_store(tmp_path_factory.mktemp("data"))
 
 
-def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
+def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = False) -> Run:
     """Trains as training/loop.py does: on 4 replicas, or as many micro-batches on fewer, with dropout."""
     replicas = strategy.num_replicas_in_sync
     hparams = dataclasses.replace(
@@ -53,18 +63,23 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy) -> Run:
         model = build_transformer(hparams, VOCAB, VOCAB)
         optimizer = make_optimizer(hparams)
         optimizer.build(model.trainable_variables)
-    step = make_train_step(strategy, model, optimizer, hparams)
+    gradients = make_gradients(model, optimizer, hparams)
+    step = make_train_step(strategy, model, optimizer, hparams, gradients)
     batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
+    tf.config.run_functions_eagerly(eagerly)
     results = [step(batches) for _ in range(STEPS)]
+    tf.config.run_functions_eagerly(False)
     evaluate = make_evaluation(strategy, model, store, hparams)
     assert optimizer.iterations.numpy() == STEPS
     values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]
-    return Run(*values, model.get_weights(), evaluate)
+    trial = make_trial(strategy, gradients)
+    shape = functools.partial(distribute_shape, strategy, (3, 8, 10), hparams.accumulate_steps)
+    return Run(*values, model.get_weights(), evaluate, lambda: trial(iter(shape())), model, optimizer)
 
 
 @pytest.fixture(scope="module")
 def alone(store) -> Run:
-    return train(store, tf.distribute.get_strategy())
+    return train(store, tf.distribute.get_strategy(), eagerly=True)  # faster than to compile a few steps
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +109,20 @@ def test_evaluation_by_two_replicas_equals_that_by_one(store, together, alone):
     assert ours.tokens == theirs.tokens == store.target_lengths.sum()
     assert ours.loss == pytest.approx(theirs.loss, rel=1e-5)
     assert ours.accuracy == pytest.approx(theirs.accuracy, abs=1e-6)
+
+
+@pytest.mark.parametrize("together", [2], indirect=True)
+def test_trial_returns_the_loss_and_changes_nothing(together):
+    """All micro-batches are equal, their seeds too; so the loss is that of one."""
+    state = [*together.model.trainable_variables, *together.optimizer.variables]
+    before = [variable.numpy() for variable in state]
+    loss = together.trial()
+    for variable, old in zip(state, before, strict=True):
+        np.testing.assert_array_equal(variable.numpy(), old)
+    ones = tf.ones((3, 8), tf.int32), tf.ones((3, 10), tf.int32)
+    logits = together.model(*ones, seed=tf.ones(2, tf.int32))
+    expected, tokens = smoothed_cross_entropy(logits, ones[1], HPARAMS.label_smoothing)
+    assert loss == pytest.approx(float(expected / tokens), rel=1e-5)
 
 
 def test_training_moves_the_weights(store, alone):

@@ -19,11 +19,9 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
 from t2tlite.training.train_step import (
-    make_gradients,
     make_optimizer,
     make_train_step,
     make_trial,
-    smoothed_cross_entropy,
 )
 
 # A micro-batches, R rows, S source length, T target length
@@ -37,14 +35,6 @@ def make_model(hparams: HParams) -> Transformer:
 @pytest.fixture(scope="module")
 def store(tmp_path_factory) -> TokenStore:
     return random_store(tmp_path_factory.mktemp("data"))
-
-
-@pytest.fixture
-def eagerly():
-    """Steps run op by op: a single step of a tiny model is faster so than compiled."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
 
 
 def one(part: Part):
@@ -98,23 +88,6 @@ def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches
     np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
     for ours, theirs in zip(some_weights, weights, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=1e-5)
-
-
-def test_trial_returns_the_loss_and_changes_nothing(cpu_devices):
-    hparams = dataclasses.replace(HPARAMS, accumulate_steps=2, layer_prepostprocess_dropout=0.0)
-    strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
-    with strategy.scope():
-        model, optimizer = make_model(hparams), make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    state = [*model.trainable_variables, *optimizer.variables]
-    before = [variable.numpy() for variable in state]
-    trial = make_trial(strategy, make_gradients(model, optimizer, hparams))
-    loss = trial(iter(distribute_shape(strategy, (3, 8, 10), 2)))
-    for variable, old in zip(state, before, strict=True):
-        np.testing.assert_array_equal(variable.numpy(), old)
-    ones = tf.ones((6, 8), tf.int32), tf.ones((6, 10), tf.int32)
-    expected, tokens = smoothed_cross_entropy(model(*ones), ones[1], hparams.label_smoothing)
-    assert loss == pytest.approx(float(expected / tokens), rel=1e-5)
 
 
 def test_trial_computes_every_gradient():
@@ -189,7 +162,7 @@ def evaluated(store):
     return model, tokens
 
 
-def test_evaluation_equals_numpys(store, evaluated):
+def test_evaluation_equals_numpys(store, evaluated, eagerly):
     model, tokens = evaluated
     log_probs, hits = (np.concatenate(values) for values in zip(*tokens, strict=True))
     evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, HPARAMS)()
@@ -200,7 +173,7 @@ def test_evaluation_equals_numpys(store, evaluated):
     assert evaluation.perplexity == pytest.approx(math.exp(-log_probs.mean()), rel=1e-4)
 
 
-def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
+def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated, eagerly):
     model, tokens = evaluated
     hparams = dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
     evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, hparams)()
@@ -208,7 +181,7 @@ def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated):
     assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
 
 
-def test_evaluation_of_some_batches(store, evaluated):
+def test_evaluation_of_some_batches(store, evaluated, eagerly):
     evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2)()
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 

@@ -196,7 +196,6 @@ def test_two_workers_equal_one(tiny_run, tmp_path):
     for status, errors in finish(start(tiny_run, [together] * 2, *make, jobs=("chief", "worker"))):
         assert status == 0, errors
     assert t2t_trainer.main(trainer_flags(tiny_run, alone, *flags, f"--data_dir={data}")) == 0
-
     first, second = (tensors(folder / "model.ckpt-6") for folder in (alone, together))
     names = [name for name in first if name.startswith("model/")]
     assert len(names) > 20
@@ -243,7 +242,6 @@ def test_signal_to_one_worker_stops_all(tiny_run, tmp_path):
     (newest,) = checkpoint_names(run)[-1:]
     for _, errors in ended:
         assert f"at step {int(newest.split('-')[1]):,}; a checkpoint is saved." in errors
-
     other = Path(shutil.copytree(run, tmp_path / "other"))
     for path in other.glob("model.ckpt-*"):
         path.unlink()

@@ -25,7 +25,6 @@ def corpus(fixtures):
 @pytest.mark.parametrize("target", [200, 1000])
 def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target):
     build_subwords(iter(corpus), target, tmp_path / "v.subwords")
-
     expected = fixtures / f"tensor2tensor/subword_built_{target}_None.subwords"
     assert (tmp_path / "v.subwords").read_bytes() == expected.read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["v.subwords"]  # no temporary file
@@ -34,7 +33,6 @@ def test_files_are_tensor2tensors(fixtures, corpus, tmp_path, target):
 @pytest.mark.parametrize("min_count", [1, 3, 10, 50])
 def test_subtokens_are_tensor2tensors(fixtures, corpus, min_count):
     built = json.loads((fixtures / "tensor2tensor/subword_built.json").read_bytes())["built"]
-
     assert learn_subtokens(count_tokens(corpus), min_count) == built[f"min_count{min_count}"]["subtokens"]
 
 
@@ -44,7 +42,6 @@ def test_multi30k_vocabulary_is_tensor2tensors(shared):
     expected = (shared / "t2t/checkpoints" / name).read_text(encoding="utf-8").removesuffix("\n").split("\n")
     files = [shared / f"data/multi30k/train.{language}" for language in ("en", "de")]
     lines = (line.strip() for file in files for line in file.read_text(encoding="utf-8").split("\n"))
-
     assert [f"'{subtoken}'" for subtoken in learn_subtokens(count_tokens(lines), 140)] == expected
 
 
@@ -95,7 +92,6 @@ def sizes(monkeypatch, size_of):
 
 def test_search_bisects_the_minimum_count(monkeypatch):
     tried = sizes(monkeypatch, lambda min_count: 1000 // min_count)
-
     assert learn_to_size({}, 100)[0] == "10"
     assert tried == [500, 250, 125, 62, 31, 15, 7, 11, 9, 10]
 
@@ -104,7 +100,6 @@ def test_search_ends_within_one_percent(monkeypatch):
     tried = sizes(monkeypatch, lambda min_count: 1009 if min_count == 250 else 500)
     assert len(learn_to_size({}, 1000)) == 1009
     assert tried == [500, 250]
-
     tried = sizes(monkeypatch, lambda min_count: 1010 if min_count == 250 else 500)  # 1 % is not within
     assert len(learn_to_size({}, 1000)) == 1010
     assert tried[:3] == [500, 250, 375]
@@ -112,21 +107,18 @@ def test_search_ends_within_one_percent(monkeypatch):
 
 def test_search_ends_at_the_smallest_count(monkeypatch):
     tried = sizes(monkeypatch, lambda min_count: 10)
-
     assert len(learn_to_size({}, 100)) == 10
     assert tried == [500, 250, 125, 62, 31, 15, 7, 3, 1]
 
 
 def test_the_first_of_two_equally_near_is_taken(monkeypatch):
     sizes(monkeypatch, lambda min_count: {500: 90, 250: 110}.get(min_count, 1000))
-
     assert learn_to_size({}, 100)[0] == "500"
 
 
 def test_what_is_built_can_be_used(tmp_path):
     build_subwords(SENTENCES, 120, tmp_path / "v.subwords")
     encoder = SubwordEncoder(tmp_path / "v.subwords")
-
     assert encoder.pieces([0, 1]) == ["<pad>_", "<EOS>_"]
     assert set(encoder.pieces(range(encoder.vocab_size))) >= CHARACTERS
     assert [encoder.decode(ids) for ids in encoder.encode_batch(SENTENCES)] == SENTENCES
@@ -137,7 +129,6 @@ def test_line_breaks_in_text(tmp_path):
     text = ["a\nb", "a\rb\r\n", "'", '"', "\x85\u2028", " ", "a_b\\"]
     build_subwords(text * 9, 60, tmp_path / "v.subwords")
     encoder = SubwordEncoder(tmp_path / "v.subwords")
-
     assert encoder.vocab_size == (tmp_path / "v.subwords").read_bytes().count(b"\n")
     assert len(set(encoder.pieces(range(encoder.vocab_size)))) == encoder.vocab_size
     assert [encoder.decode(ids) for ids in encoder.encode_batch(text)] == text
@@ -152,11 +143,9 @@ def test_no_text(tmp_path, sentences):
 
 def test_target_too_small_names_the_smallest(tmp_path):
     smallest = len(CHARACTERS) + 2
-
     with pytest.raises(ValueError, match=rf"at least {smallest} for this text.*Received: {smallest - 1}\..*about that"):
         build_subwords(SENTENCES, smallest - 1, tmp_path / "v.subwords")
     assert list(tmp_path.iterdir()) == []
-
     build_subwords(SENTENCES, smallest, tmp_path / "v.subwords")
     assert SubwordEncoder(tmp_path / "v.subwords").vocab_size >= smallest
 
@@ -168,8 +157,6 @@ def test_lone_surrogate(tmp_path):
 
 def test_failure_keeps_an_earlier_file(tmp_path):
     (tmp_path / "v.subwords").write_bytes(b"earlier")
-
     with pytest.raises(ValueError, match="at least"):
         build_subwords(SENTENCES, 10, tmp_path / "v.subwords")
-
     assert (tmp_path / "v.subwords").read_bytes() == b"earlier"

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-import pickle
-import random
-import subprocess
 import sys
 import tracemalloc
 import unicodedata
 
-import numpy as np
 import pytest
+from sample_texts import NASTY, random_texts
 
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder, escape, join_tokens, tokenize, unescape
 
 MARKS = ["<pad>_", "<EOS>_"]
 REAL = ["ende32k", "ende8k"]
 BUILT = [(200, None), (200, 4), (1000, None), (1000, 4)]
-
-NASTY = [
-    " ",
-    "   ",
-    " leading",
-    "trailing ",
-    "  two  spaces   three  ",
-    "\ttabs\t\there\t",
-    "line\nfeeds\n\nand\r\nreturns\r",
-    "no\u00a0break\u00a0\u00a0spaces\u00a0",
-    "\u2028\u2029\x85\x0b\x0c\x1c\u3000\ufeff",
-    "\x00nul\x00 \x7f",
-    "_under__scores_ _ __",
-    "back\\slashes\\\\ \\u \\\\u \\_ \\1234; \\\\10; \\; \\95;u_\\",
-    "\\1114112; \\55296; 1;2;3",
-    "caf\u00e9 cafe\u0301 \u0301\u0302a \u212b",  # composed, decomposed, marks without a letter
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467\ufe0f x\U0001f600y",
-    "日本語 한국어 العربية עברית ไทย",
-    "\U0010ffff\ufffd\ufffe\ue000",
-    "<pad> <EOS> <pad>_ <EOS>_ '<EOS>_' \"x\"",
-    "x²+½ Ⅷ ٣ 𝟘",
-]
 
 
 def write_vocabulary(path, subtokens):
@@ -75,9 +50,7 @@ def small(tmp_path):
 @pytest.mark.parametrize("name", REAL)
 def test_ids_and_text_are_tensor2tensors(recorded, real, name):
     expected, encoder = recorded["vocabs"][name], real[name]
-
     ids = encoder.encode_batch(recorded["sentences"])
-
     assert ids == expected["ids"]
     assert [encoder.pieces(row) for row in ids] == expected["subtokens"]
     assert [encoder.decode(row) for row in ids] == expected["decoded"]
@@ -92,10 +65,8 @@ def test_ids_with_small_vocabularies_are_tensor2tensors(fixtures, encoded, targe
     ids = encoder.encode_batch(encoded["strings"])
     assert ids == encoded["vocabularies"][name]["ids"]
     assert [encoder.decode(row) for row in ids] == encoded["vocabularies"][name]["decoded"]
-
     expected = json.loads((folder / "subword_built.json").read_bytes())["built"][f"target{target}_maxlen{length}"]
     corpus = (folder / "subword_corpus.txt").read_text(encoding="utf-8").split("\n")
-
     assert encoder.encode_batch(corpus[:20]) == expected["ids_first20"]
     # Which 60 sentences these are is not recorded, but tensor2tensor gives each of them back.
     sentences = [encoder.decode(row) for row in expected["ids_sentences60"]]
@@ -116,7 +87,8 @@ def test_single_spaces_are_tokens_only_at_the_ends():
 
 def test_letters_and_numbers_are_unicodes():
     """Between two characters of categories L and N there is no boundary, between one of them and any other there is."""
-    characters = [chr(code) for code in range(sys.maxunicode + 1)]
+    characters = [c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) not in ("Cn", "Co")]
+    characters += "\ufffe\U0003fffd\ue000\U0010fffd"  # of the unassigned and the private ones a few
     runs = itertools.groupby(characters, lambda character: unicodedata.category(character)[0] in "LN")
     runs = [(alphanumeric, "".join(run)) for alphanumeric, run in runs]
     assert tokenize("".join(characters)) == [run for _, run in runs]
@@ -127,7 +99,7 @@ def test_letters_and_numbers_are_unicodes():
 def test_long_tokens_are_not_kept_in_memory(small):
     tracemalloc.start()
     try:
-        for letter in "abcdefghij":
+        for letter in "abcd":
             small.encode(letter * 10_000)
         assert tracemalloc.get_traced_memory()[0] < 200_000
     finally:
@@ -136,7 +108,6 @@ def test_long_tokens_are_not_kept_in_memory(small):
 
 def test_escape():
     alphabet = frozenset("\\_u;0123456789abc")
-
     assert escape("abc", alphabet) == "abc_"
     assert escape("a\\b_c", alphabet) == r"a\\b\uc_"
     assert escape("a€\n", alphabet) == r"a\8364;\10;_"
@@ -162,38 +133,10 @@ def test_worked_example(small):
     assert small.pieces(small.encode("the§_")) == ["the_", "\\", "1", "6", "7", ";", "\\", "u", "_"]
 
 
-@pytest.mark.parametrize("text", NASTY, ids=ascii)
-def test_text_survives(small, text):
-    ids = small.encode(text)
-
-    assert small.decode(ids) == text
-    assert all(1 < i < small.vocab_size for i in ids)  # never a mark
-
-
-def random_texts():
-    draw = random.Random(0)
-    anything = [c for c in map(chr, range(0x30000)) if not 0xD800 <= ord(c) <= 0xDFFF]
-    frequent = list("\\\\\\__u;;0123456789ab  \t\n\u00a0\u0301é\U0001f600")
-    return ["".join(draw.choices(draw.choice([anything, frequent]), k=draw.randrange(40))) for _ in range(2000)]
-
-
-def test_random_text_survives(small):
-    texts = random_texts()
-
-    assert [small.decode(ids) for ids in small.encode_batch(texts)] == texts
-
-
 @pytest.mark.parametrize("name", REAL)
 def test_text_survives_with_real_vocabularies(real, name):
     texts = [*NASTY, *random_texts()]
-
     assert [real[name].decode(ids) for ids in real[name].encode_batch(texts)] == texts
-
-
-def test_decode_stops_at_the_end_mark_and_skips_padding(small):
-    assert small.decode([0, 2, 0, 3, 5, 1, 5, 0]) == "walking the"
-    assert small.decode(np.array([2, 3, 1, 0], np.int32)) == "walking"
-    assert small.decode([]) == small.decode([1]) == small.decode([0, 0]) == ""
 
 
 def test_decode_of_what_a_model_may_say(small):
@@ -202,23 +145,9 @@ def test_decode_of_what_a_model_may_say(small):
     assert small.decode([3, 4, 3, 3]) == "ing.ing ing"
 
 
-def test_ids_out_of_range(small):
-    for bad in (-1, small.vocab_size):
-        with pytest.raises(ValueError, match=rf"at least 0 and less than {small.vocab_size}\. Received: {bad}\."):
-            small.decode([2, bad])
-        with pytest.raises(ValueError, match=rf"Received: {bad}\."):
-            small.pieces([bad])
-
-
-def test_lone_surrogate(small):
-    with pytest.raises(ValueError, match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"):
-        small.encode("abc\udc80")
-
-
 def test_a_missing_character_is_named(tmp_path):
     path = write_vocabulary(tmp_path / "v.subwords", [*MARKS, "_", "ab", "\\"])
     encoder = SubwordEncoder(path)
-
     assert encoder.encode("ab") == [3, 2]
     with pytest.raises(ValueError, match=r"v\.subwords, which lacks 'b', so that 'abb' cannot be encoded"):
         encoder.encode("ab abb")
@@ -226,18 +155,10 @@ def test_a_missing_character_is_named(tmp_path):
         encoder.encode("abc")
 
 
-def test_pickled(small):
-    copy = pickle.loads(pickle.dumps(small))
-
-    assert copy.path == small.path
-    assert copy.encode("walking.") == [2, 3, 4]
-
-
 def test_quotes_and_line_ends(tmp_path):
     path = tmp_path / "v.subwords"
     lines = ["<pad>", '"<EOS>"', "'''", "'\"'", "'\"a\"'", "plain_  ", "'\u00a0 _'", "'\x85\u2028'", "'a", "'\\u_'"]
     subtokens = ["<pad>", "<EOS>", "'", '"', '"a"', "plain_", "\u00a0 _", "\x85\u2028", "'a", "\\u_"]
-
     for line_end, last in (("\n", "\n"), ("\n", ""), ("\r\n", "\r\n")):
         path.write_bytes((line_end.join(lines) + last).encode())
         assert SubwordEncoder(path).pieces(range(10)) == subtokens
@@ -251,14 +172,12 @@ def test_lines_are_read_as_tensorflow_reads_them(tmp_path):
     path.write_bytes("<pad>\n<EOS>\na\rb_\n\nc_ \t\n \x0bd\x85e_\u3000\r\n\nf\u2028_".encode())
     with tf.io.gfile.GFile(str(path)) as file:
         lines = [line.rstrip() for line in file]
-
     assert SubwordEncoder(path).pieces(range(8)) == lines
 
 
 def test_empty_and_equal_lines(tmp_path):
     """As in tensor2tensor: the ids of the others stay what they are, and of equal lines the later one is used."""
     encoder = SubwordEncoder(write_vocabulary(tmp_path / "v.subwords", [*MARKS, "a_", "", "b_", "a_", ""]))
-
     assert encoder.vocab_size == 7
     assert encoder.encode("a b") == [5, 4]
     assert encoder.decode([2, 3, 4, 5, 6]) == "a b a"
@@ -271,7 +190,6 @@ def test_missing_file(tmp_path):
 
 def test_file_that_is_not_utf8(tmp_path):
     (tmp_path / "v.subwords").write_bytes(b"'<pad>_'\n'<EOS>_'\n'na\xefve_'\n")
-
     with pytest.raises(ValueError, match=r"v\.subwords, line 3: text must be UTF-8\. Received: byte 0xef"):
         SubwordEncoder(tmp_path / "v.subwords")
 
@@ -287,16 +205,8 @@ def test_file_that_is_not_utf8(tmp_path):
 )
 def test_file_without_marks(tmp_path, content, received):
     (tmp_path / "v.subwords").write_bytes(content)
-
     with pytest.raises(ValueError, match=rf"must be '<pad>_' and '<EOS>_'\. Received: {received} in .*v\.subwords\."):
         SubwordEncoder(tmp_path / "v.subwords")
-
-
-def test_import_needs_no_tensorflow():
-    modules = "t2tlite.vocabularies.subword_encoder, t2tlite.vocabularies.subword_builder"
-    code = f"import sys, {modules}; sys.exit('tensorflow' in sys.modules)"
-
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_list_of_words_is_no_subword_vocabulary(tmp_path):

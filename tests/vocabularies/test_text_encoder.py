@@ -3,41 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import pickle
 import random
-import subprocess
-import sys
 import time
 
-import numpy as np
 import pytest
 import sentencepiece
+from sample_texts import NASTY, SENTENCES
 
 from t2tlite.tokens import EOS, PAD
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
-
-SENTENCES = ["the cat sits on the mat", "die Katze sitzt auf der Matte", "größer als zuvor", "a cat, a mat"] * 20
-
-NASTY = [
-    "",
-    " ",
-    "   ",
-    " leading",
-    "trailing ",
-    "two  spaces   three",
-    "\ttabs\t\there\t",
-    "carriage\rreturn",
-    "\x00nul\x00",
-    "".join(chr(i) for i in range(32) if i != 10) + "\x7f\x80\x85",
-    "caf\u00e9 cafe\u0301 \u212b",  # composed, decomposed, a compatibility character
-    "\U0001f468\u200d\U0001f469\u200d\U0001f467\ufe0f",  # a family: emoji joined by zero-width joiners
-    "\ufeff\u200b\u2060\u2028\u2029\u00a0\u3000",
-    "日本語 한국어 العربية עברית ไทย",
-    "\U0010ffff\ufffd\ufffe",
-    "<pad> </s> <unk> <s> <0x41> ⁇ \u2585",
-    "DON'T stop!? (1,234.50) -- \u201equoted\u201c",
-]
 
 
 @pytest.fixture(scope="module")
@@ -45,22 +20,6 @@ def encoder(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
     train_sentencepiece([*SENTENCES, "<pad> </s> <unk> <0x41>"], 340, path)
     return SentencePieceEncoder(path)
-
-
-@pytest.mark.parametrize("text", NASTY, ids=ascii)
-def test_text_survives(encoder, text):
-    ids = encoder.encode(text)
-
-    assert encoder.decode(ids) == text
-    assert all(2 < i < 340 for i in ids)  # neither padding, EOS nor unknown
-
-
-def test_random_unicode_survives(encoder):
-    draw = random.Random(0)
-    characters = [c for c in map(chr, range(0x30000)) if not 0xD800 <= ord(c) <= 0xDFFF and c not in "\n\u2581"]
-    texts = ["".join(draw.choices(characters, k=draw.randrange(40))) for _ in range(300)]
-
-    assert [encoder.decode(ids) for ids in encoder.encode_batch(texts)] == texts
 
 
 def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
@@ -74,21 +33,16 @@ def test_decoded_text_is_one_line_without_surplus_spaces(encoder):
 
 
 def test_unbroken_text_is_learned_from_in_time(tmp_path):
-    """All that can be learned from 300,000 characters without a space."""
-    letters = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=300_000))
+    """All that can be learned from 100,000 characters without a space."""
+    letters = "".join(random.Random(3).choices("abcdefghijklmnopqrstuvwxyz", k=100_000))
     start = time.process_time()
     with pytest.raises(ValueError, match=r"at most \d+ for this text"):
         train_sentencepiece([letters], 10**7, tmp_path / "v.model")
-    assert time.process_time() - start < 20
+    assert time.process_time() - start < 7
 
 
 def test_the_space_mark_becomes_a_space(encoder):
     assert encoder.decode(encoder.encode("a\u2581b")) == "a b"
-
-
-def test_batch_equals_one_by_one(encoder):
-    assert encoder.encode_batch(NASTY) == [encoder.encode(text) for text in NASTY]
-    assert encoder.encode_batch([]) == []
 
 
 def test_marks_and_size(encoder):
@@ -98,46 +52,17 @@ def test_marks_and_size(encoder):
     assert encoder.pieces(encoder.encode("the cat\t")) == ["▁the", "▁cat", "<0x09>"]
 
 
-def test_decode_stops_at_the_end_mark_and_skips_padding(encoder):
-    cat, mat = encoder.encode("cat"), encoder.encode("mat")
-
-    assert encoder.decode([0, *cat, 0, *mat, 1, *cat, 0, 0]) == "cat mat"
-    assert encoder.decode(np.array([*cat, 1, 0], np.int32)) == "cat"
-    assert encoder.decode([]) == encoder.decode([1]) == encoder.decode([0, 0]) == ""
-
-
 def test_decode_of_what_a_model_may_say(encoder):
     assert encoder.decode([3 + 0xC3]) == "\ufffd"  # half a character
     assert encoder.decode([3 + 0xC3, 3 + 0xA9]) == "é"
-
-
-@pytest.mark.parametrize("bad", [340, -1])
-def test_ids_out_of_range(encoder, bad):
-    with pytest.raises(ValueError, match=rf"at least 0 and less than 340\. Received: {bad}\."):
-        encoder.decode([5, bad])
-    with pytest.raises(ValueError, match=rf"Received: {bad}\."):
-        encoder.pieces([bad])
-
-
-def test_lone_surrogate(encoder):
-    with pytest.raises(ValueError, match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"):
-        encoder.encode("abc\udc80")
 
 
 def test_tf_tokenizer_gives_the_same_ids(encoder):
     tf = pytest.importorskip("tensorflow")
     tokenizer = encoder.tf_tokenizer()
     tokenize = tf.function(lambda texts: tokenizer.tokenize(texts))  # in a graph
-
     rows = tokenize(tf.constant([text.encode() for text in NASTY])).to_list()
-
     assert rows == [[*encoder.encode(text), EOS] for text in NASTY]
-
-
-def test_pickled(encoder):
-    copy = pickle.loads(pickle.dumps(encoder))
-
-    assert copy.encode("die Katze") == encoder.encode("die Katze")
 
 
 def test_training_is_deterministic(tmp_path):
@@ -145,7 +70,6 @@ def test_training_is_deterministic(tmp_path):
     for name in ("a.model", "b.model"):
         train_sentencepiece(iter(SENTENCES), 300, tmp_path / name)
         digests.add(hashlib.sha256((tmp_path / name).read_bytes()).digest())
-
     assert len(digests) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.model", "b.model"]  # no temporary file
 
@@ -153,13 +77,11 @@ def test_training_is_deterministic(tmp_path):
 def test_frequent_pairs_become_pieces(tmp_path):
     """Sennrich et al. (2016): the most frequent pair is merged first."""
     train_sentencepiece(["xyxyxyxy"] * 10, 259 + 3 + 1, tmp_path / "v.model")
-
     assert SentencePieceEncoder(tmp_path / "v.model").pieces(range(259, 263)) == ["xy", "x", "y", "▁"]
 
 
 def test_long_sentences_are_learned_from(tmp_path):
     train_sentencepiece(["anon " * 5000], 268, tmp_path / "v.model")
-
     assert "▁anon" in SentencePieceEncoder(tmp_path / "v.model").pieces(range(268))
 
 
@@ -168,14 +90,12 @@ def test_vocabulary_too_large_names_the_largest(tmp_path):
         train_sentencepiece(SENTENCES, 9000, tmp_path / "v.model")
     largest = int(str(caught.value).split("at most ")[1].split()[0])
     assert list(tmp_path.iterdir()) == []
-
     train_sentencepiece(SENTENCES, largest, tmp_path / "v.model")
     assert SentencePieceEncoder(tmp_path / "v.model").vocab_size == largest
 
 
 def test_vocabulary_too_small_names_the_smallest(tmp_path):
     characters = set("".join(SENTENCES).replace(" ", "▁"))
-
     with pytest.raises(ValueError, match=rf"at least {259 + len(characters)} for this text.*Received: 100\."):
         train_sentencepiece(SENTENCES, 100, tmp_path / "v.model")
     with pytest.raises(ValueError, match=rf"at least {259 + len(characters)} for this text.*Received: 1\."):
@@ -186,10 +106,8 @@ def test_symbols_are_pieces_where_a_word_begins(tmp_path):
     symbols = ["(NP", "(N", ")NP", "(A,B", '("Q']  # the longest that fits counts
     train_sentencepiece(SENTENCES, 300, tmp_path / "v.model", symbols)
     encoder = SentencePieceEncoder(tmp_path / "v.model")
-
     text = '(NP (NPX (N )NP a(NP (A,B ("Q'
     pieces = encoder.pieces(encoder.encode(text))
-
     marked = [f"▁{symbol}" for symbol in symbols]
     assert [p for p in pieces if p in marked] == ["▁(NP", "▁(NP", "▁(N", "▁)NP", "▁(A,B", '▁("Q']
     assert encoder.decode(encoder.encode(text)) == text
@@ -222,10 +140,8 @@ def test_training_refuses_a_surrogate(tmp_path):
 
 def test_failed_training_keeps_an_earlier_file(tmp_path):
     (tmp_path / "v.model").write_bytes(b"earlier")
-
     with pytest.raises(ValueError, match="at most"):
         train_sentencepiece(SENTENCES, 9000, tmp_path / "v.model")
-
     assert (tmp_path / "v.model").read_bytes() == b"earlier"
 
 
@@ -241,7 +157,6 @@ def test_open_encoder(encoder, tmp_path):
 @pytest.mark.parametrize("content", [b"", b"no model at all\n"])
 def test_not_a_model(tmp_path, content):
     (tmp_path / "v.model").write_bytes(content)
-
     with pytest.raises(ValueError, match=r"must be a SentencePiece model\. Received: .*v\.model"):
         SentencePieceEncoder(tmp_path / "v.model")
 
@@ -258,13 +173,5 @@ def test_model_with_other_marks(tmp_path):
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES), model_prefix=str(tmp_path / "v"), vocab_size=33, minloglevel=2
     )
-
     with pytest.raises(ValueError, match=r"must have the ids 0 and 1\. Received: -1 and 2"):
         SentencePieceEncoder(tmp_path / "v.model")
-
-
-def test_import_needs_no_tensorflow():
-    modules = "t2tlite.vocabularies.encoders, t2tlite.data.token_store, t2tlite.data.dataset, t2tlite.data.generate"
-    code = f"import sys, {modules}; sys.exit('tensorflow' in sys.modules)"
-
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

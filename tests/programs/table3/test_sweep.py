@@ -69,6 +69,18 @@ def swept(dataset, output_dir, base=BASE):
     return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
 
 
+@pytest.fixture(autouse=True)
+def models_are_kept(monkeypatch):
+    """Lets a sweep free no memory after a row, which takes seconds in a process of many tests."""
+    monkeypatch.setattr(sweep, "forget_models", lambda: None)
+
+
+@pytest.fixture
+def without_decoding(monkeypatch):
+    """Lets the translations of dev have BLEU 3."""
+    monkeypatch.setattr(sweep, "_score_dev", lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}))
+
+
 @pytest.mark.slow
 def test_dry_run_builds_and_counts_both_vocabularies(dataset, monkeypatch):
     built = []
@@ -101,6 +113,7 @@ def test_cost_is_of_the_mean_lengths_in_its_direction(dataset):
     assert sweep.cost_of(BASE, dataset).flops_per_step == pytest.approx(3 * pair * pairs)
 
 
+@pytest.mark.usefixtures("without_decoding")
 def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_path, fake_dev_losses):
     dataset = open_dataset(folder, "tiny_task")
     fake_dev_losses += [2.0]
@@ -115,10 +128,11 @@ def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_pat
     with pytest.raises(ValueError, match=r"base must hold a result of tiny_task with this vocabulary and seed 1\."):
         swept(other, tmp_path / "sweep")
     shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
-    table = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), ()).table()
-    assert table.results() == []
+    of_other = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), ()).table()
+    assert of_other.results() == []
 
 
+@pytest.mark.usefixtures("without_decoding")
 def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatch):
     dataset = open_dataset(folder, "tiny_task")
 
@@ -132,12 +146,12 @@ def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatc
         return TrainedRun(Evaluation(2.0, 0.5, 10), None)
 
     monkeypatch.setattr(sweep, "train_run", train)
-    monkeypatch.setattr(sweep, "_score_dev", lambda *_: Score("BLEU", {"BLEU": 3.0}, {"BLEU": "signature"}))
     for row in ("base", "ff1024"):
         (tmp_path / row).mkdir()
     run("base")
     shown = (tmp_path / "table3.md").read_text(encoding="utf-8")
     assert "- 2 runs, " in shown
+    assert (tmp_path / "table3.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("fake_dev_losses")
@@ -154,8 +168,8 @@ def test_full_disk_ends_the_sweep(folder, tmp_path, monkeypatch):
 
 
 def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
-    table = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), ()).table()
-    assert {row.name for row in ROWS} - {row.name for row in table.rows} == {"h1", "h4", "l2", "l4", "l8"}
+    rows = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), ()).table().rows
+    assert {row.name for row in ROWS} - {row.name for row in rows} == {"h1", "h4", "l2", "l4", "l8"}
 
 
 @pytest.mark.slow

@@ -1,0 +1,79 @@
+"""What mkdocs.yml adds to MkDocs: pages made of files that are not Markdown in docs/, and docstrings of fields."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import griffe
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "",
+    "SECURITY.md": "",
+    "CHANGELOG.md": "",
+    "CITATION.cff": "",
+    "LICENSE": "",
+}
+FIELD_FUNCTIONS = ("checked_field", "model_field", "option")  # called as function(default, meaning, ...)
+EXAMPLES = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)  # of a docstring, up to a blank line
+LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Adds the pages of the repository's first folder, and the notebook as a page."""
+    for name, page in PAGES.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, page or name, content=text))
+    cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
+    files.append(File.generated(config, "tutorial.md", content="\n\n".join(map(cell_text, cells))))
+    return files
+
+
+def cell_text(cell: dict[str, Any]) -> str:
+    """A notebook's cell in Markdown."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return text
+    shell = text.startswith("%%bash\n")
+    return f"```{'bash' if shell else 'python'}\n{text.removeprefix('%%bash').strip()}\n```"
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Links between files of the repository become links between pages."""
+    markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
+    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
+    return markdown.replace("](tutorial.ipynb)", "](tutorial.md)")
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Refuses a page that loads anything from another host."""
+    tags = [tag for tag in LOADED.findall(output) if "//" in tag and 'rel="canonical"' not in tag]
+    if tags:
+        raise PluginError(f"{page.file.src_uri} must load nothing from elsewhere. Received: {tags[0]}")
+    return output
+
+
+class Docstrings(griffe.Extension):
+    """Documents fields by their meaning, and shows docstrings' examples as code."""
+
+    def on_attribute_instance(self, *, attr: griffe.Attribute, **kwargs: Any) -> None:
+        """A field `name: type = checked_field(default, meaning, ...)` has the value `default`."""
+        call = attr.value
+        if isinstance(call, griffe.ExprCall) and call.canonical_name.rpartition(".")[2] in FIELD_FUNCTIONS:
+            default, meaning = call.arguments[:2]
+            attr.value = default
+            attr.docstring = griffe.Docstring(ast.literal_eval(str(meaning)), parent=attr)
+
+    def on_function_instance(self, *, func: griffe.Function, **kwargs: Any) -> None:
+        """Lines that begin with >>>, and their results, are a block of code."""
+        if func.docstring:
+            func.docstring.value = EXAMPLES.sub(r"```pycon\n\g<0>\n```", func.docstring.value)

@@ -1,0 +1,64 @@
+"""What holds for SentencePiece and for tensor2tensor's subwords: exact round trips, padding and EOS, clear errors."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from sample_texts import NASTY, SENTENCES, random_texts
+
+from t2tlite.vocabularies.encoders import open_encoder
+from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+
+SUBTOKENS = dict.fromkeys(["<pad>_", "<EOS>_", "cat", "mat_", "._", "the_", *"\\_u;0123456789<pad>EOScatmthe."])
+
+
+@pytest.fixture(scope="module", params=["vocab.model", "vocab.subwords"])
+def encoder(request, tmp_path_factory):
+    """One that knows few words, so that most text is spelt: in bytes, or in the numbers of characters."""
+    path = tmp_path_factory.mktemp("vocabulary") / request.param
+    if request.param == "vocab.model":
+        train_sentencepiece([*SENTENCES, "<pad> </s> <unk> <0x41>"], 340, path)
+    else:
+        path.write_text("".join(f"'{subtoken}'\n" for subtoken in SUBTOKENS), encoding="utf-8")
+    return open_encoder(path)
+
+
+def test_text_survives(encoder):
+    special = len([piece for piece in encoder.pieces([0, 1, 2]) if piece.startswith("<")])  # 3, with <unk>, or 2
+    for text in [*NASTY, *random_texts()]:
+        ids = encoder.encode(text)
+        assert encoder.decode(ids) == text
+        assert all(special <= i < encoder.vocab_size for i in ids)
+
+
+def test_batch_equals_one_by_one(encoder):
+    assert encoder.encode_batch(NASTY) == [encoder.encode(text) for text in NASTY]
+    assert encoder.encode_batch([]) == []
+
+
+def test_decode_stops_at_eos_and_skips_padding(encoder):
+    cat, mat = encoder.encode("cat"), encoder.encode("mat")
+    assert encoder.decode([0, *cat, 0, *mat, 1, *cat, 0, 0]) == "cat mat"
+    assert encoder.decode(np.array([*cat, 1, 0], np.int32)) == "cat"
+    assert encoder.decode([]) == encoder.decode([1]) == encoder.decode([0, 0]) == ""
+
+
+def test_ids_out_of_range(encoder):
+    for bad in (-1, encoder.vocab_size):
+        with pytest.raises(ValueError, match=rf"at least 0 and less than {encoder.vocab_size}\. Received: {bad}\."):
+            encoder.decode([5, bad])
+        with pytest.raises(ValueError, match=rf"Received: {bad}\."):
+            encoder.pieces([bad])
+
+
+def test_lone_surrogate(encoder):
+    with pytest.raises(ValueError, match=r"lone surrogates\. Received: '\\udc80' at character 4 of 'abc\\udc80'"):
+        encoder.encode("abc\udc80")
+
+
+def test_pickled(encoder):
+    copy = pickle.loads(pickle.dumps(encoder))
+    assert copy.path == encoder.path
+    assert copy.encode("the cat") == encoder.encode("the cat")
