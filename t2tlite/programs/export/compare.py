@@ -37,26 +37,23 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     )
 
 
-def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
-    """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
-    return decoded(_by_tensorflow(model), sentences, options)
+def by_tensorflow(model: TextDecoder) -> TextDecoder:
+    """The same model, computed by TensorFlow without XLA, which would round differently."""
+    if isinstance(model.engine, TensorFlowEngine) and not model.engine.jit_compile:
+        return model
+    return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 
 def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
-    """The same, with the model's own engine."""
+    """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=ONE_BATCH)
     n_best = model.decode(sentences, whole_beam)
     sequences = [[Scored(output.sequence, output.score) for output in outputs] for outputs in n_best]
     return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in sequences]
 
 
-def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-    """The log-probability of each target given its source."""
-    return scored(_by_tensorflow(model), sources, targets)
-
-
 def scored(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
-    """The same, with the model's own engine."""
+    """The log-probability of each target given its source."""
     options = DecodeHParams(batch_size=ONE_BATCH)
     return [target.log_prob for target in model.score_hypotheses(sources, targets, options)]
 
@@ -69,10 +66,11 @@ def check_export(
     score: Callable[[Sequence[str], Sequence[str]], Sequence[float]],
 ) -> None:
     """Raises ValueError unless an export, whose functions these are, decodes and scores as the run does."""
-    by_run = decoded_by_run(model, sentences, options)
+    run = by_tensorflow(model)
+    by_run = decoded(run, sentences, options)
     check_hypotheses(sentences, by_run, decode(sentences))
     targets = [n_best[0].text for n_best in by_run]
-    check_log_probs(sentences, scored_by_run(model, sentences, targets), score(sentences, targets))
+    check_log_probs(sentences, scored(run, sentences, targets), score(sentences, targets))
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
@@ -98,13 +96,6 @@ def check_log_probs(
                 f"{theirs:.6f} from the export, {ours:.6f} from the run. Nothing was kept. Please report this, with "
                 "the run's hparams.json."
             )
-
-
-def _by_tensorflow(model: TextDecoder) -> TextDecoder:
-    """The same model, computed by TensorFlow without XLA, which would round differently."""
-    if isinstance(model.engine, TensorFlowEngine) and not model.engine.jit_compile:
-        return model
-    return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 
 def _shown(n_best: Sequence[Scored]) -> str:

@@ -54,18 +54,18 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     engine = CTranslate2Engine(
         folder, model.encoders, quantization, keras.max_positions, keras.count_params(), lambda: keras
     )
-    exported = TextDecoder(engine, model.encoders, model.manifest)
+    models = compare.by_tensorflow(model), TextDecoder(engine, model.encoders, model.manifest)
     equal = []
     for beam_size in (1, settings.decoding.beam_size):
         options = dataclasses.replace(settings.decoding, beam_size=beam_size, return_beams=1)
-        pair = compare.decoded_by_run(model, sentences, options), compare.decoded(exported, sentences, options)
-        by_run, by_export = ([n_best[:1] for n_best in each] for each in pair)
+        n_bests = [compare.decoded(each, sentences, options) for each in models]
+        by_run, by_export = ([n_best[:1] for n_best in each] for each in n_bests)
         if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
             compare.check_hypotheses(sentences, by_run, by_export)
             targets = [best.text for [best] in by_run]
-            log_probs = compare.scored_by_run(model, sentences, targets), compare.scored(exported, sentences, targets)
-            compare.check_log_probs(sentences, *log_probs, LOG_PROB_TOLERANCE)
-        equal.append(sum(ours.text == theirs.text for [ours], [theirs] in zip(by_run, by_export, strict=True)))
+            ours, theirs = (compare.scored(each, sentences, targets) for each in models)
+            compare.check_log_probs(sentences, ours, theirs, LOG_PROB_TOLERANCE)
+        equal.append(sum(first.text == second.text for [first], [second] in zip(by_run, by_export, strict=True)))
     computed = "" if quantization in computable_types()[1] else f" (in {FLOAT32}, this machine has no {quantization})"
     return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"
 
