@@ -49,11 +49,10 @@ class Sweep:
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
 
-        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end. The table,
-        whose path is returned, shows all rows that fit the base, with all results obtained so far.
-
-        Raises ValueError if a folder has a row of other hparams, before anything is trained, or at the end if rows
-        failed; and Interrupted, with a checkpoint saved, after SIGINT, SIGTERM or SIGHUP.
+        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end (ValueError).
+        The table, whose path is returned, shows all rows that fit the base, with all results so far. Raises ValueError
+        before anything is trained if a folder has a row of other hparams, and Interrupted, with a checkpoint saved,
+        after SIGINT, SIGTERM or SIGHUP.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
