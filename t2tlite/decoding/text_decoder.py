@@ -133,22 +133,6 @@ class TextDecoder:
         """
         return self.task.score(sources, references, [outputs[0].sequence for outputs in n_best], slow_metrics)
 
-    def score(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        options: DecodeHParams,
-        done: Done = lambda count: None,
-        origin: Origin = NO_FILE,
-    ) -> list[float]:
-        """The log-probability (natural) of each target, its EOS included, given its source.
-
-        Under tensor2tensor's rules: the negative of it, divided by the number of tokens. Raises ValueError as
-        `score_hypotheses`.
-        """
-        scored = self.score_hypotheses(sources, targets, options, done, origin)
-        return [target.score if rules_of(options).scores_per_token else target.log_prob for target in scored]
-
     def score_hypotheses(
         self,
         sources: Sequence[str],

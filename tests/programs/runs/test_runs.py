@@ -116,8 +116,9 @@ def test_scores_do_not_depend_on_the_batch(model):
     alone = [model.score([s], [t])[0] for s, t in zip(SENTENCES, TRANSLATIONS, strict=True)]
     np.testing.assert_allclose(together, alone, atol=1e-5)
     counts: list[int] = []
-    narrow = model.score(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
-    np.testing.assert_allclose(narrow, together, atol=1e-5)
+    narrow = model.score_hypotheses(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
+    np.testing.assert_allclose([target.log_prob for target in narrow], together, atol=1e-5)
+    np.testing.assert_allclose(model.score(SENTENCES, TRANSLATIONS, batch_size=8), together, atol=1e-5)
     assert counts == [1, 1, 1, 1, 1]
 
 
