@@ -93,7 +93,7 @@ def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monke
 
 
 def test_an_unexpected_word_is_not_put_off():
-    """The word that is due is improbable, and the model is sure of another: neither counts, nor makes brackets better."""
+    """The word that is due is improbable, and the model is sure of another, which is not allowed."""
     logits: np.ndarray = np.zeros((1, 1, 8), np.float32)
     logits[0, 0, [OPEN_A, X, DOT]] = 5.0, -20.0, 9.0
     tokens, choices = np.array([[X, EOS]], np.int32), np.array([[1, 1]], np.int32)
