@@ -30,11 +30,11 @@ def write(path, text):
 
 
 def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
-    text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse never\nhorse bites bird\n\n"
+    text = "\n  \nred cat sees dog\n\t\ndog hears fish often\r\n\r\n\nblue fish likes mouse\nhorse bites bird\n\n"
     source, target = write(tmp_path / "in.txt", text), tmp_path / "new" / "out.txt"
     assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
     lines = ["", "", "katze rot hund sieht", "", "hund oft fisch hoert", "", ""]
-    lines += ["fisch blau nie maus mag", "pferd vogel beisst", ""]
+    lines += ["fisch blau maus mag", "pferd vogel beisst", ""]
     assert target.read_bytes() == "".join(f"{line}\n" for line in lines).encode()
     output = capsys.readouterr()
     assert output.out == ""
