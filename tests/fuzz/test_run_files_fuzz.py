@@ -117,7 +117,7 @@ def template(tiny_run, load, tmp_path_factory):
     theirs = write_theirs(folder)
     assert quietly(t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")) == 0
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("t2tlite.programs.runs.load.load", lambda run, checkpoint: load(folder / "run", None))
+        patch.setattr("t2tlite.programs.runs.load.load", lambda run, *_, **others: load(folder / "run", None))
         assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
         (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
         interrupt_decoder(folder, "resumed decode", window=2)
