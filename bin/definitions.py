@@ -160,6 +160,7 @@ class Args(SimpleNamespace):
     ]
     alignments: Annotated[bool, "Add word alignments to jsonl."]
     prefixes: Annotated[bool, "Read lines source TAB prefix; the translation begins with the prefix."]
+    raw_text: Annotated[bool, "Of a parser: separate punctuation from words first, as the Penn Treebank does."]
     split: Annotated[str | None, "Decode and score this split of the run's data: dev or test."]
     n: Annotated[int | None, "Average this many newest checkpoints at most; by default 5, or all steps given."]
     from_step: Annotated[int | None, "Average only checkpoints of this step and later ones."]
@@ -193,7 +194,8 @@ class Args(SimpleNamespace):
     # serving
     languages: Annotated[
         list[str] | None,
-        "Language pair of each --output_dir, such as en-de,de-en; by default those that the runs record.",
+        "Language pair of each --output_dir, such as en-de,de-en; by default those that the runs record. "
+        "One run can serve several pairs by tags that it puts before each source: 'en-de:<2de>,en-fr:<2fr>'.",
     ]
 
 

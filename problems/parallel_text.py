@@ -21,7 +21,7 @@ class ParallelText(Problem):
     folder, and `~` is the home folder. Several files of a split are read one after the other.
     """
 
-    vocab_size: int = 8000  # for ten thousand to some hundred thousand pairs; millions of pairs need about 32,000
+    vocab_size: int = 0  # by the number of training pairs
     train_source: tuple[str, ...] = option((), "Source files to train on, comma-separated; plain text or .gz.")
     train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
     dev_source: tuple[str, ...] = option((), "Source files to evaluate on during training.")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import tensorflow as tf
 
 from t2tlite.config import HParams
-from t2tlite.console import say
+from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
@@ -129,6 +129,8 @@ class _Loop:
         batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, job.hparams.accumulate_steps))
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
+        if self.step == 0 and job.warm_start:
+            self._evaluate_start()
         while True:
             with self._memory_errors():
                 result = self.train_step(batches, tf.constant(float(self.signals.caught is not None)))
@@ -146,7 +148,7 @@ class _Loop:
                 if self.step >= config.train_steps:
                     return evaluation
                 if self._stops_early():
-                    worse = f"{self._worse_evals()} evaluations without a better one"
+                    worse = f"{counted(self._worse_evals(), 'evaluation')} without a better one"
                     say(f"Stopping early at step {self.step:,}: {worse}.")
                     return evaluation
 
@@ -175,12 +177,32 @@ class _Loop:
         The losses so far are of the weights before this step, so these are tried first: restarts could not mend them.
         """
         self.progress.flush()
+        self.progress.doing("saving")
         loss = self._try_largest_batch()
         if not loss < MAX_LOSS:
             raise diverged(f"the loss is {loss:.3g}", self.step)
         self.cost.save(self.step)
         self.checkpoints.save(self.step)
+        self.progress.doing("")
         self.saved_at = time.monotonic()
+
+    def _evaluate_start(self) -> None:
+        """Shows the metrics of the weights that a warm start begins with, of which there is no checkpoint."""
+        self.progress.evaluated(self.step, *self._evaluate(), better=False)
+        self.progress.doing("")
+        self.signals.check(self.step)
+        self.cost.resume()
+        self.saved_at = time.monotonic()
+
+    def _evaluate(self) -> tuple[Evaluation, Score | None]:
+        """Evaluates and, if asked for, decodes dev."""
+        with self.signals.ending_at_once(self.step):
+            self.progress.doing("evaluating dev")
+            evaluation = self.evaluate()
+            if self.hooks.score is None:
+                return evaluation, None
+            self.progress.doing("decoding dev")
+            return evaluation, self.hooks.score()
 
     def _evaluate_and_keep(self) -> Evaluation:
         """Evaluates the checkpoint just saved on dev, keeps it if it is the best so far, shows and records both.
@@ -188,9 +210,7 @@ class _Loop:
         Once recorded, an evaluation counts. If it ends before, for whatever reason, a resumed run repeats it. So it is
         recorded after its best checkpoint and its TensorBoard events.
         """
-        with self.signals.ending_at_once(self.step):
-            evaluation = self.evaluate()
-            score = None if self.hooks.score is None else self.hooks.score()
+        evaluation, score = self._evaluate()
         better = self._keep_if_best(evaluation, score)
         self.progress.evaluated(self.step, evaluation, score, better)
         if self.writes:
@@ -198,9 +218,11 @@ class _Loop:
         is_last = self.step >= self.config.train_steps or self._stops_early()
         is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
         if self.hooks.samples and self.writes and is_due:
+            self.progress.doing("decoding samples")
             with self.signals.ending_at_once(self.step):
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
+        self.progress.doing("")
         self.signals.check(self.step)
         self.cost.resume()
         self.saved_at = time.monotonic()  # evaluation is not counted as training time
@@ -251,9 +273,11 @@ class _Loop:
     def _report_start(self, replicas: int) -> None:
         plan, max_length = self.plan, self.job.hparams.max_length
         if plan.left_out:
-            say(f"{plan.left_out:,} training pairs are longer than max_length={max_length} and left out.")
-        say(
-            f"{self.job.model.count_params():,} parameters, {plan.num_pairs:,} pairs in {plan.num_batches:,} batches "
-            f"an epoch, {replicas} replica(s)" + (f"; resuming from step {self.step:,}." if self.step else ".")
-        )
+            is_longer = "is longer" if plan.left_out == 1 else "are longer"
+            pairs = counted(plan.left_out, "training pair")
+            say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
+        in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
+        resumes = f"; resuming from step {self.step:,}." if self.step else "."
+        parameters = f"{self.job.model.count_params():,} parameters"
+        say(f"{parameters}, {in_batches} an epoch, {counted(replicas, 'replica')}{resumes}")
         say(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")

@@ -94,4 +94,4 @@ def test_no_run(tmp_path, capsys):
     assert t2t_avg_checkpoints.main([]) == 1
     assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
-    assert "--output_dir must be the folder of a run that t2t-trainer made." in capsys.readouterr().err
+    assert "The run must be a folder that t2t-trainer made (--output_dir)." in capsys.readouterr().err

@@ -251,15 +251,28 @@ def test_refused(tiny_run, capsys, flags_given, message):
     assert output.out == ""
 
 
+def test_split_with_a_typo(tiny_run, capsys):
+    assert decode(tiny_run, "--split=tset") == 1
+    assert "A split to decode must be dev or test. Received: 'tset'. Did you mean 'test'?" in capsys.readouterr().err
+
+
+def test_new_folder_of_the_output_is_reported(tiny_run, tmp_path, capsys):
+    source = write(tmp_path / "in.txt", "red cat sees dog\n")
+    target = tmp_path / "new" / "out.txt"
+    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert f"Creating the folder {tmp_path}/new." in capsys.readouterr().err
+    assert target.read_text() == "katze rot hund sieht\n"
+
+
 def test_output_dir_that_is_no_run(tiny_run, tmp_path, capsys):
     assert t2t_decoder.main(["--split=test"]) == 1
     assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     assert t2t_decoder.main([f"--output_dir={tiny_run.run}/best", "--split=test"]) == 1
-    assert f"{tiny_run.run} is one; use it with --checkpoint_path={tiny_run.run}/best." in capsys.readouterr().err
+    assert f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best." in capsys.readouterr().err
     for folder in (tmp_path, tmp_path / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
         assert t2t_decoder.main([f"--output_dir={folder}", "--split=test"]) == 1
         stderr = capsys.readouterr().err
-        assert f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which" in stderr
+        assert f"The run must be a folder that t2t-trainer made (--output_dir). Received: {folder}, which" in stderr
 
 
 def test_text_that_is_not_utf8(tiny_run, tmp_path, capsys):

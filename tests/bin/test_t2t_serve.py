@@ -39,7 +39,7 @@ def test_a_run_is_required(capsys):
 
 
 def test_a_folder_that_is_no_run(capsys, tmp_path):
-    assert "--output_dir must be the folder of a run that t2t-trainer made." in refused(
+    assert "The run must be a folder that t2t-trainer made (--output_dir)." in refused(
         capsys, f"--output_dir={tmp_path}"
     )
 

@@ -59,8 +59,17 @@ def test_bleu_of_dev(continued):
     assert best["metrics"]["chrf2"] == pytest.approx(
         float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01
     )
-    assert events(continued.run.path)["dev/bleu"] == [1]
-    assert events(continued.run.path)["dev/chrf2"] == [1]
+    assert events(continued.run.path)["dev/bleu"] == [0, 1]  # before the first step, too
+    assert events(continued.run.path)["dev/chrf2"] == [0, 1]
+
+
+def test_first_line_shows_where_it_began(tiny_run, continued):
+    """The metrics of the checkpoint that it starts from, as its own run recorded them."""
+    recorded = next(evaluation for evaluation in RunFolder(tiny_run.run).evaluations() if evaluation.step == 80)
+    loss, bleu = re.search(r"step 0: dev loss (\d+\.\d+), .*, BLEU (\d+\.\d\d) ", continued.stderr).groups()
+    assert float(loss) == pytest.approx(recorded.metrics["loss"], abs=2e-4)
+    assert 0 <= float(bleu) <= 100
+    assert [evaluation.step for evaluation in continued.run.evaluations()] == [1]  # step 0 has no checkpoint
 
 
 def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):

@@ -44,7 +44,7 @@ def test_files_of_each_split(corpus: dict[str, Any]) -> None:
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
     names = ["train_source.0", "train_source.1", "train_target.0", "train_target.1", "dev_source.0", "dev_target.0"]
     assert problem.files(None) == [Path(name) for name in names]
-    assert (problem.vocab_size, problem.source_language, problem.target_language) == (8000, "en", "de")
+    assert (problem.vocab_size, problem.source_language, problem.target_language) == (0, "en", "de")
 
 
 def test_test_split_where_given(corpus: dict[str, Any]) -> None:

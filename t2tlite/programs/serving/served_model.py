@@ -31,6 +31,11 @@ class ServedModel:
     target: str
     options: DecodeHParams  # unless a request says otherwise
     max_beam_size: int = MAX_BEAM_SIZE
+    tag: str = ""  # before every source, for a model that translates to several languages
+
+    def tagged(self, sources: Sequence[str]) -> list[str]:
+        """The sources as the model was trained on them, with the tag before each."""
+        return [f"{self.tag} {source}" if self.tag else source for source in sources]
 
     @property
     def makes_trees(self) -> bool:
@@ -78,7 +83,7 @@ class ServedModel:
 
     def _token_counts(self, sentences: Sequence[str], limit: int, advice: str, targets: bool = False) -> list[int]:
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
-        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences)]
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
                 raise RequestError(
@@ -111,7 +116,7 @@ class Decoding:
         return self.options.beam_size
 
     def run(self, items: Sequence[str]) -> list[list[Output]]:
-        return self.model.translator.decode(items, self.options)
+        return self.model.translator.decode(self.model.tagged(items), self.options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,7 +143,7 @@ class Scoring:
 
     def run(self, items: Sequence[tuple[str, str]]) -> list[float]:
         sources, targets = zip(*items, strict=True)
-        return list(self.model.translator.score(sources, targets))
+        return list(self.model.translator.score(self.model.tagged(sources), targets))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +154,8 @@ class Attending:
     width: ClassVar[int] = 1
 
     def run(self, items: Sequence[tuple[str, str | None]]) -> list[Attention]:
-        return [self.model.translator.attention(source, target) for source, target in items]
+        sources = self.model.tagged([source for source, _ in items])
+        return [self.model.translator.attention(sources[i], target) for i, (_, target) in enumerate(items)]
 
 
 class Catalogue:

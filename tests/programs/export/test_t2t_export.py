@@ -38,7 +38,8 @@ def quick(monkeypatch) -> dict:
         "verify": lambda model, folder, settings, sentences: "nothing",
     }
     call = {name: (lambda *arguments, name=name: functions[name](*arguments)) for name in ("check", "write", "verify")}
-    monkeypatch.setitem(formats.FORMATS, "quick", Format(**call))
+    monkeypatch.setitem(formats.FORMATS, "quick", "quick_format")
+    monkeypatch.setitem(sys.modules, "quick_format", Format(**call))
     return functions
 
 
@@ -201,7 +202,7 @@ def test_missing_flags(tiny_run, capsys):
 
 def test_no_run(tmp_path, capsys, quick):
     message = refused(capsys, export(tmp_path / "nothing", tmp_path / "out"))
-    assert "--output_dir must be the folder of a run that t2t-trainer made" in message
+    assert "The run must be a folder that t2t-trainer made (--output_dir)" in message
     assert not (tmp_path / "out").exists()
 
 

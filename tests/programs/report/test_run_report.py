@@ -199,7 +199,8 @@ def test_each_score_has_its_signature(tiny_run, tiny_run_copy):
 
 def test_no_run(tiny_run, tmp_path, capsys):
     assert t2t_report.main([f"--output_dir={tmp_path}"]) == 1
-    assert f"must be the folder of a run that t2t-trainer made. Received: {tmp_path}" in capsys.readouterr().err
+    message = f"The run must be a folder that t2t-trainer made (--output_dir). Received: {tmp_path}"
+    assert message in capsys.readouterr().err
     assert t2t_report.main([f"--output_dir={tiny_run.run / 'best'}"]) == 1
     assert f"{tiny_run.run} is one" in capsys.readouterr().err
     assert t2t_report.main([]) == 1
@@ -210,7 +211,16 @@ def test_no_run(tiny_run, tmp_path, capsys):
 def test_without_decodes_the_command_is_told(tiny_run, tiny_run_copy):
     _, text = report(tiny_run, tiny_run_copy)
     hint = "No split has been decoded yet. This does it, and the next report shows it: "
-    assert f"{hint}`t2t-decoder --output_dir={tiny_run_copy}" in text
+    assert f"{hint}`t2t-decoder --output_dir={tiny_run_copy} --split=test" in text
+
+
+def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
+    path = tiny_run_copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["splits"]["test"]
+    path.write_text(json.dumps(manifest))
+    _, text = report(tiny_run, tiny_run_copy)
+    assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
 
 
 def test_almost_everything_is_missing(tiny_run, tmp_path):
