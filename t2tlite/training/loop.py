@@ -7,7 +7,7 @@ import dataclasses
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
@@ -19,7 +19,7 @@ from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, diverged, reason_of, restore_weights
-from t2tlite.training.evaluation import Evaluation, make_evaluation
+from t2tlite.training.evaluation import Evaluation, make_evaluation, together
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.progress import Progress
@@ -32,6 +32,8 @@ from t2tlite.types import Seq2SeqModel
 # Nats per target token. Guessing costs some 10, so weights with a greater loss than this are of no use, though finite.
 MAX_LOSS = 1e4
 SAMPLES_AFTER_SECONDS = 60.0  # of training, or at its end: compiling the search takes seconds, once
+
+ALL_DEV_SETS = "all dev sets"  # their name where they are taken as one
 
 Sample = tuple[str, str, str]  # source, output, reference
 
@@ -49,6 +51,7 @@ class TrainingJob:
     vocabulary_sizes: tuple[int, int]  # of source and target
     available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
+    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # the other dev sets, by name
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
@@ -57,6 +60,7 @@ class Hooks:
     """What is done before training, and at an evaluation in addition to computing the loss on dev."""
 
     score: Callable[[], Score] | None = None  # decodes dev; the best checkpoint is then chosen by the task's score
+    score_also: Callable[[], Mapping[str, Score]] | None = None  # after `score`, of the other dev sets and all together
     samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute of training and at its end
     begin: Callable[[], None] | None = None  # called before the first step: writes what the run is trained with
 
@@ -92,6 +96,10 @@ class _Loop:
             say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
         self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
+        self.evaluate_also = {
+            name: make_evaluation(strategy, model, store, hparams, config.eval_steps)
+            for name, store in job.more_dev.items()
+        }
         gradients = make_gradients(model, self.optimizer, hparams)
         self.trial = make_trial(strategy, gradients)
         self.train_step = make_train_step(strategy, model, self.optimizer, hparams, gradients)
@@ -188,7 +196,9 @@ class _Loop:
 
     def _evaluate_start(self) -> None:
         """Shows the metrics of the weights that a warm start begins with, of which there is no checkpoint."""
-        self.progress.evaluated(self.step, *self._evaluate(), better=False)
+        evaluation, score = self._evaluate()
+        self.progress.evaluated(self.step, evaluation, score, better=False)
+        self._evaluate_also(evaluation)
         self.progress.doing("")
         self.signals.check(self.step)
         self.cost.resume()
@@ -204,6 +214,18 @@ class _Loop:
             self.progress.doing("decoding dev")
             return evaluation, self.hooks.score()
 
+    def _evaluate_also(self, of_dev: Evaluation) -> None:
+        """Shows the metrics on the other dev sets and on all together, which decide nothing."""
+        if not self.evaluate_also:
+            return
+        self.progress.doing("evaluating the other dev sets")
+        with self.signals.ending_at_once(self.step):
+            evaluations = {name: evaluate() for name, evaluate in self.evaluate_also.items()}
+            scores = self.hooks.score_also() if self.hooks.score_also and self.writes else {}
+        evaluations[ALL_DEV_SETS] = together([of_dev, *evaluations.values()])
+        for name, evaluation in evaluations.items():
+            self.progress.evaluated_also(name, self.step, evaluation, scores.get(name))
+
     def _evaluate_and_keep(self) -> Evaluation:
         """Evaluates the checkpoint just saved on dev, keeps it if it is the best so far, shows and records both.
 
@@ -213,6 +235,7 @@ class _Loop:
         evaluation, score = self._evaluate()
         better = self._keep_if_best(evaluation, score)
         self.progress.evaluated(self.step, evaluation, score, better)
+        self._evaluate_also(evaluation)
         if self.writes:
             self.job.run.write_evaluations(self.evaluations)
         is_last = self.step >= self.config.train_steps or self._stops_early()

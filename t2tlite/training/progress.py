@@ -116,6 +116,17 @@ class Progress:
         with self._recording():
             tf.summary.text("samples", table, step=step)
 
+    def evaluated_also(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
+        """Shows the metrics on another dev set, or on all together, below the line on dev."""
+        say(f"  {name}: {str(evaluation).removeprefix('dev ')}" + ("" if score is None else f", {score}"))
+        self._record(name, step, evaluation, score)
+
+    def _record(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
+        with self._recording():
+            for metric, value in (evaluation.metrics | ({} if score is None else score.metrics)).items():
+                tf.summary.scalar(f"{name}/{metric}", value, step=step)
+            self._events.flush()
+
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         scored = "" if score is None else f", {score}"
@@ -125,11 +136,7 @@ class Progress:
                 "Training has diverged, or is about to. Delete the checkpoints since then, and resume with a lower "
                 "learning_rate_constant or a longer warm-up."
             )
-        metrics = evaluation.metrics | ({} if score is None else score.metrics)
-        with self._recording():
-            for name, value in metrics.items():
-                tf.summary.scalar(f"dev/{name}", value, step=step)
-            self._events.flush()
+        self._record("dev", step, evaluation, score)
         self._since = time.monotonic()  # evaluation is not counted as training time
 
 
