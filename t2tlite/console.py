@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def say(line: str) -> None:
@@ -13,14 +17,22 @@ def say(line: str) -> None:
     tqdm.write(line, file=sys.stderr)
 
 
-def progress_bar(iterable: Any = None, *, desc: str, **options: Any) -> Any:
+def progress_bar(
+    iterable: Iterable[object] | None = None,
+    *,
+    desc: str,
+    total: int | None = None,
+    unit: str = "it",
+    bar_format: str | None = None,
+) -> tqdm:
     """A tqdm bar on standard error; if that is not a terminal, one line at the beginning and no bar."""
     from tqdm import tqdm
 
     terminal = sys.stderr.isatty()
     if not terminal:
         say(f"{desc} ...")
-    return tqdm(iterable, desc=desc, dynamic_ncols=True, disable=not terminal, **options)
+    options = {"unit": unit, "unit_scale": True, "bar_format": bar_format, "mininterval": 0.5}
+    return tqdm(iterable, desc, total, disable=not terminal, dynamic_ncols=True, **options)
 
 
 def counted(number: int, noun: str) -> str:

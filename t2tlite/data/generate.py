@@ -163,7 +163,8 @@ class DataBuild:
         name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
         for split in self.pairs:
             digest.update(f"{split}\n".encode())
-            for source, target in _bar(f"reading {split}", self.problem.pairs(split, self.tmp_dir)):
+            pairs = self.problem.pairs(split, self.tmp_dir)
+            for source, target in progress_bar(pairs, desc=f"reading {split}", unit=" pairs"):
                 self.pairs[split] += 1
                 try:
                     _check_pair(source, target)
@@ -215,7 +216,7 @@ class DataBuild:
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)  # more processes would have nothing to do
         splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in self.pairs}
         entries = encode_shards.encode_all(tasks, self.vocabularies, min(self.num_processes, num_chunks))
-        with contextlib.closing(entries), _bar("encoding", total=total) as bar:
+        with contextlib.closing(entries), progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
             for split, entry in entries:
                 splits[split] += entry
                 bar.update(entry.pairs + sum(entry.dropped.values()))
@@ -291,8 +292,3 @@ def _check_pair(source: str, target: str) -> None:
         raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
     check_unicode(source)
     check_unicode(target)
-
-
-def _bar(what: str, pairs: Iterable[tuple[str, str]] | None = None, total: int | None = None) -> Any:
-    """A progress bar that counts pairs."""
-    return progress_bar(pairs, desc=what, total=total, unit=" pairs", unit_scale=True, mininterval=0.5)

@@ -157,7 +157,7 @@ def make_train_step(
     return lambda iterator, stop=no_stop: train_step(iterator, stop)
 
 
-def _add_weight_decay(gradients: list[Tensor], weights: list[Any], decay: Tensor) -> list[Tensor]:
+def _add_weight_decay(gradients: list[Tensor], weights: list[tf.Variable], decay: Tensor) -> list[Tensor]:
     """The gradients of the loss plus decay / 2 x the sum of squares of all weights but biases, as in tensor2tensor.
 
     Its biases are those of dense layers and the shift of layer normalisation, which Keras calls beta.
