@@ -84,7 +84,7 @@ wheel-test: wheel  ## install the wheel into an environment of its own and try i
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
 
 docs: build/docs-venv/.locked  ## build the documents as a site in build/site; broken links are errors
-	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict
 	@echo "The site is in build/site; build/docs-venv/bin/mkdocs serve shows it, and each change."
 
 build/docs-venv/.locked: requirements-docs.txt

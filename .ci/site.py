@@ -15,14 +15,7 @@ from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {
-    "README.md": "index.md",
-    "CONTRIBUTING.md": "",
-    "SECURITY.md": "",
-    "CHANGELOG.md": "",
-    "CITATION.cff": "",
-    "LICENSE": "",
-}
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "CITATION.cff", "LICENSE")
 FIELD_FUNCTIONS = ("checked_field", "model_field", "option")  # called as function(default, meaning, ...)
 EXAMPLES = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)  # of a docstring, up to a blank line
 LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?//[^>]*>|<link\b[^>]*>")
@@ -30,9 +23,9 @@ LOADED = re.compile(r"<(?:script|img|iframe|source)\b[^>]*\bsrc=\"?(?:https?:)?/
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the pages of the repository's first folder, and the notebook as a page."""
-    for name, page in PAGES.items():
-        text = (ROOT / name).read_text(encoding="utf-8")
-        files.append(File.generated(config, page or name, content=text))
+    for name in PAGES:
+        page = "index.md" if name == "README.md" else name
+        files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     cells = json.loads((ROOT / "docs" / "tutorial.ipynb").read_text(encoding="utf-8"))["cells"]
     files.append(File.generated(config, "tutorial.md", content="\n\n".join(map(cell_text, cells))))
     return files
@@ -48,10 +41,15 @@ def cell_text(cell: dict[str, Any]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Links between files of the repository become links between pages."""
+    """Links between files of the repository become links between pages, and file names as their text become titles."""
     markdown = re.sub(r"\]\((?:\.\./|docs/)", "](", markdown)
-    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown)
-    return markdown.replace("](tutorial.ipynb)", "](tutorial.md)")
+    markdown = re.sub(r"\]\(README\.md", "](index.md", markdown).replace("](tutorial.ipynb)", "](tutorial.md)")
+    for section in config.nav or []:
+        pages = next(iter(section.values()))
+        for entry in pages if isinstance(pages, list) else [section]:
+            ((title, name),) = entry.items()
+            markdown = re.sub(rf"\[[\w./-]+\.(?:md|ipynb)\]\({re.escape(name)}\b", f"[{title}]({name}", markdown)
+    return markdown
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

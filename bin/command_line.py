@@ -14,16 +14,7 @@ from typing import Any
 
 from absl import flags as absl_flags
 
-from t2tlite.bin.definitions import (
-    DEFINITIONS,
-    PROBLEM_OPTIONS,
-    RUNS,
-    TEXT_FLAGS,
-    Args,
-    Flag,
-    field_flags,
-    problem_flags,
-)
+from t2tlite.bin.definitions import DEFINITIONS, PROBLEM_OPTIONS, RUNS, Args, Flag, field_flags, problem_flags
 from t2tlite.checked_fields import KINDS, CheckedFields
 from t2tlite.config import DecodeHParams, HParams
 
@@ -36,6 +27,7 @@ DEFINE = {
     tuple: absl_flags.DEFINE_multi_string,
 }
 
+TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
 HPARAMS_FLAGS = {"hparams": HParams, "decode_hparams": DecodeHParams}  # whose value is field=value,...
 Names = str | type[CheckedFields]  # names of flags, separated by spaces; or a class whose fields are flags
 

@@ -17,7 +17,6 @@ from t2tlite.training.loop_config import LoopConfig
 
 DATA_DIR = "data"  # --data_dir if it is not given
 RUNS_DIR = "runs"  # holds the runs whose --output_dir is not given
-TEXT_FLAGS = {"source", "target", "word"}  # text, in which `~` is not expanded to the home folder
 RUNS = "runs"  # among the names of a command's flags: --output_dir, which can be given several times
 PROBLEM_OPTIONS = "problem_options"  # among the names of a command's flags: the options of all problems
 
@@ -62,15 +61,11 @@ class Args(SimpleNamespace):
     hparams: Annotated[str, "Changes to the hparam set, such as batch_size=2048,num_heads=4", ""]
     registry_help: Annotated[bool, "Print every problem and hparam set, one per line, and exit."]
     show_hparams: Annotated[
-        str | None,
-        "Print every field of this hparam set, with the changes of --hparams: its value, its meaning, and how it "
-        "differs from the base model, and exit.",
+        str | None, "Print each field of this set, changed by --hparams, with meaning and base's value, and exit."
     ]
     t2t_usr_dir: Annotated[str | None, "Folder of a Python package with problems, tasks and hparam sets."]
     verbosity: Annotated[
-        str,
-        "TensorFlow's log level: debug or info, which show its start-up messages; warning or error.",
-        "warning",
+        str, "TensorFlow's log level: debug or info, which show start-up messages; warning or error.", "warning"
     ]
     # folders
     data_dir: Annotated[
@@ -102,10 +97,7 @@ class Args(SimpleNamespace):
         "a time, and accumulate_steps is derived. Sets the hparam of this name. By default batch_size x "
         "accumulate_steps x GPUs.",
     ]
-    eval_bleu: Annotated[
-        bool,
-        "Decode dev at each evaluation, report BLEU (F1 of a parser), and choose the best checkpoint by it.",
-    ]
+    eval_bleu: Annotated[bool, "Decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)."]
     worker_gpu: Annotated[int | None, "Number of GPUs to use; by default all, or the CPU if there are none."]
     cluster_resolver: Annotated[
         str,
@@ -126,10 +118,7 @@ class Args(SimpleNamespace):
     t2t_checkpoint: Annotated[str, "tensor2tensor's run folder, or one of its checkpoints, DIR/model.ckpt-N."]
     t2t_vocab: Annotated[list[str], "Its .subwords vocabulary, or source's and target's, comma-separated."]
     t2t_hparams: Annotated[str | None, "Its hparams.json; by default beside the checkpoint, or in the folder above."]
-    target_space_id: Annotated[
-        int | None,
-        "Row of the target space embedding; by default the one that was trained, or 0 if that is not known.",
-    ]
+    target_space_id: Annotated[int | None, "Row of the target space embedding; by default the one trained, or 0."]
     # decoding
     checkpoint_path: Annotated[
         str | None,
@@ -194,8 +183,8 @@ class Args(SimpleNamespace):
     # serving
     languages: Annotated[
         list[str] | None,
-        "Language pair of each --output_dir, such as en-de,de-en; by default those that the runs record. "
-        "One run can serve several pairs by tags that it puts before each source: 'en-de:<2de>,en-fr:<2fr>'.",
+        "Language pairs in the order of --output_dir: en-de,de-en; by default those recorded. One run can serve "
+        "several by tags, which are put before each source: 'en-de:<2de>,en-fr:<2fr>'.",
     ]
 
 

@@ -59,8 +59,8 @@ class Command(NamedTuple):
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Parses the command line and runs the command; a user error becomes one message without a traceback.
 
-        The arguments are by default those of this process. Returns the exit status: 0; 1 after a user error; 128 + the
-        signal's number after a signal.
+        The arguments are by default those of this process. Returns the exit status: 0; 1 after a user error; 128 + its
+        number after a signal.
         """
         program = os.path.basename(sys.argv[0]) if argv is None else "t2tlite"
         argv = sys.argv[1:] if argv is None else list(argv)
@@ -186,8 +186,8 @@ def load_run(
 def open_data(args: Args) -> Dataset:
     """Opens the data to train on, and makes it first if --generate_data is given.
 
-    Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that makes
-    the data if there is none, and ValueError for an unknown problem, or if --data_dir has several and none is named.
+    Raises CommandError for options of the data without --generate_data, FileNotFoundError with the command that
+    makes the data if there is none, and ValueError for an unknown problem, or if none of several is named.
     """
     from t2tlite.data.dataset import open_dataset
 

@@ -3,23 +3,23 @@
 A page to explore in a browser, and a picture of heat maps; their paths are printed:
   t2t-attention --output_dir=RUN --source="The animal didn't cross the street because it was too tired."
 
-Lines from a word to what it attends to, as in the paper's Figures 3 to 5; a word of the source shows the encoder's
-self-attention, a word of the target the decoder's and cross-attention:
+Lines from a word to what it attends to, as in the paper's Figures 3 to 5; a word of the source shows the
+encoder's self-attention, a word of the target the decoder's and cross-attention:
   t2t-attention --output_dir=RUN --source="..." --word=it --picture=it.svg
 
 Cross-attention of two heads in layers 4 and 5, with a translation of your own:
-  t2t-attention --output_dir=RUN --source="..." --target="..." --kind=cross --layers=4,5 --heads=1,3 --picture=4and5.png
+  t2t-attention --output_dir=RUN --source="..." --target="..." --kind=cross --layers=4,5 --heads=1,3 --picture=c.png
 
-The three kinds are encoder and decoder (self-attention) and cross (from the decoder to the source). Layers and heads
-are counted from 1, as in the paper. A picture shows the last layer but one unless --layers is given, the page all
-layers. Without --picture and --html both are made, in RUN/attention/; with one of them, only that one.
+The kinds are encoder and decoder (self-attention) and cross (from the decoder to the source); layers and heads
+are counted from 1. A picture shows the last layer but one unless --layers is given, the page all layers. Without
+--picture and --html both are made, in RUN/attention/; with one of them, only that one.
 
-The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it predicts
-where it is a query, and with the token that it has read where it is a key: a row of cross-attention is what the model
-attended to when it wrote that token.
+The decoder reads its target shifted right by one. So a decoder position is labelled with the token that it
+predicts where it is a query, and with the token that it has read where it is a key: a row of cross-attention is
+what the model attended to when it wrote that token.
 
-Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without a
-network. A PNG shows only characters in this machine's fonts; SVG and page show all that the browser can.
+Pictures need matplotlib (pip install 't2tlite[plots]'), the page does not. A page is one file, and opens without
+a network. A PNG shows only characters in this machine's fonts; SVG and page all that the viewer's has.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from t2tlite.bin import flags
+from t2tlite.files.atomic_file import write_text
 
 
 @flags.command(
@@ -69,7 +70,7 @@ def main(args: flags.Args) -> None:
             print("no picture: it needs matplotlib, pip install 't2tlite[plots]'")
     if args.html or not args.picture:
         path = Path(args.html or f"{default}{attention.file_name()}.html")
-        visualise.write_page(attention, path, kinds=kinds, **chosen)
+        write_text(path, visualise.page(attention, kinds, **chosen))
         print(f"page         {path}")
 
 

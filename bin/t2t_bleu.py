@@ -2,14 +2,14 @@
 
     t2t-bleu --translation=out.de --reference=newstest2014.de
 
-Both files hold plain text in UTF-8, one sentence per line; line N of one is scored against line N of the other.
-Neither is tokenised: sacrebleu does that. The command prints one line, such as
+Both files hold plain text in UTF-8, one sentence per line, which correspond line by line. Neither is tokenised:
+sacrebleu does that. The command prints one line, such as
 
     BLEU|nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0 = 28.30 59.9/34.0/21.8/14.4 (BP = 1.000 ...)
 
-In order: how the score was computed (the signature: one reference, cased, tokenised as 13a), the score from 0 to 100,
-the precisions of 1-grams to 4-grams in percent, the brevity penalty, and both lengths in tokens. Always report the
-signature with the score; scores with different signatures cannot be compared. --tokenize=intl gives the score that
+In order: how the score was computed (the signature: one reference, cased, tokenised as 13a), the score from 0 to
+100, the precisions of 1-grams to 4-grams in percent, the brevity penalty, and both lengths in tokens. Always
+report the signature: scores with different ones cannot be compared. --tokenize=intl gives the score that
 tensor2tensor's t2t-bleu printed, and with --lowercase its uncased score.
 
 --metrics=bleu,chrf,ter prints a line for each: chrF counts character n-grams, TER edits (lower is better).
@@ -18,12 +18,12 @@ Is the difference between two systems significant, or would other sentences have
 
     t2t-bleu --translation=new.de --compare=old.de --reference=newstest2014.de --metrics=bleu,chrf,ter
 
-draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap resampling), and prints for each
-metric both scores, the difference, and p: how often a difference this large arises by chance alone. Below 0.05 it is
-called significant. --seed=N draws other test sets.
+draws 1,000 test sets from the sentences, scores both systems on each (paired bootstrap resampling), and prints
+both scores of each metric, the difference, and p: how often a difference this large arises by chance alone. Below
+0.05 it is called significant. --seed=N draws other test sets.
 
-With --compound_split a second line gives the BLEU that Attention Is All You Need reports for English to German: on
-Moses's tokens, with hyphenated compounds split. Compare it only with that paper's scores.
+With --compound_split a second line gives the BLEU that Attention Is All You Need reports for English to German:
+on Moses's tokens, with hyphenated compounds split. Compare it only with that paper's scores.
 """
 
 from __future__ import annotations

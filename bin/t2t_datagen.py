@@ -13,13 +13,13 @@ The paper's English-German; the files are looked for in, or downloaded to, --tmp
 Parse trees: the Penn Treebank's files, or train.trees, dev.trees and test.trees of your own, in --tmp_dir:
   t2t-datagen --problem=wsj_parsing --tmp_dir=treebank
 
-On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all of them share; the result is
-the same:
+On many machines, with Apache Beam (pip install 't2tlite[beam]') and a --data_dir that all share; the result is the
+same:
   t2t-datagen --problem=wmt_enfr --tmp_dir=raw --data_dir=/shared/data --beam_runner=FlinkRunner \\
       --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
 
-The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`); the problem and its PROBLEM_rev share it. The
-text is checked before anything is written. The same command resumes after an interruption; complete data is kept.
+The data is written to DATA_DIR/PROBLEM (--data_dir, by default `data`), also for PROBLEM_rev, after the text was
+checked. The same command resumes after an interruption; complete data is kept.
 Next: t2t-trainer --problem=PROBLEM --hparams_set=transformer_base.
 """
 

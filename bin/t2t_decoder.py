@@ -2,17 +2,18 @@
 
 A split of the data that the run was trained on, scored with sacrebleu:
   t2t-decoder --problem=wmt_ende --hparams_set=transformer_big --split=test
-RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the references line by line (a parser's gold
-trees are NAME.gold), for t2t-bleu and t2t-evalb.
+RUN/decodes/NAME.txt has the output, NAME.src the sources and NAME.ref the references line by line (a parser's
+gold trees are NAME.gold), for t2t-bleu and t2t-evalb; NAME.json has the scores, for t2t-report. NAME is
+SPLIT.STEP, with the checkpoint, if it is not among the run's newest, and all options that are not the default:
+test.9000.averaged.beam_size=8.
 
-A file, one sentence per line; the output has a line for each, in the same order, blank for blank lines:
+A file, one sentence per line; the output has a line for each, blank for blank lines:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
-While it is made, the output is in out.txt.part, some thousand lines at a time. After an interruption the same command
-resumes there, and out.txt is what it would have been; with another input, checkpoint or option it starts anew. So does
---split. A run that t2t-import made (t2t_rules=true) decodes a file or a split as a whole, from its first line.
+The unfinished output is in out.txt.part. After an interruption the same command resumes there, and out.txt is
+what it would have been; with another input, checkpoint or option it starts anew. So does --split.
 
-A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and folders that all of them see; the
-output is the same, and the same command resumes with the windows of lines that are not decoded yet, in out.txt.windows:
+A large file on many machines, with Apache Beam (pip install 't2tlite[beam]') and folders that all of them see;
+the output is the same, and the same command resumes with the windows that are left in out.txt.windows:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt --beam_runner=FlinkRunner \\
       --beam_options='--flink_master=HOST:8081 --environment_type=EXTERNAL --environment_config=localhost:50000'
 
@@ -20,43 +21,33 @@ Lines that are typed or arrive through a pipe; each output is written as soon as
   t2t-decoder --output_dir=RUN --decode_interactive
   cat in.txt | t2t-decoder --output_dir=RUN --decode_from_file=- > out.txt
 
-The scores of given translations, from a file of lines "source TAB target"; written are lines "log_prob TAB score":
+The scores of given translations, from a file of lines "source TAB target", as lines "log_prob TAB score":
   t2t-decoder --output_dir=RUN --score_file=pairs.tsv
 
---decode_hparams=beam_size=4,alpha=0.6,extra_length=50,batch_size=1024,return_beams=1 changes how it decodes.
-beam_size=1 is greedy search; alpha is the length penalty's exponent; a translation has at most extra_length tokens more
-than its source; batch_size is in source tokens. Off by default:
-  return_beams=3                 an n-best list: the three best of each sentence
-  min_length=5                   at least this many tokens, the end-of-sentence token (EOS) not counted
-  no_repeat_ngram_size=3         no sequence of this many tokens twice
-  sampling_method=random         draw translations instead of searching for the best; with sampling_temp=0.8,
-                                 sampling_keep_top_k=40, sampling_top_p=0.9 and sampling_seed=1
---prefixes reads lines "source TAB beginning of the translation".
+--decode_hparams=beam_size=4,alpha=0.6,return_beams=3 changes how it decodes; the flag's help below lists all
+options. --prefixes reads lines "source TAB beginning of the translation".
 
-A translation has two values: log_prob, the natural log-probability of its tokens and EOS; and score = log_prob /
-((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered. --output_format
+A translation has two values: log_prob, the natural log-probability of its tokens and end-of-sentence token
+(EOS); and score = log_prob / ((5 + tokens) / 6)^alpha, EOS counted, by which translations are ordered.
+--output_format
   text     the best translation of each line
   nbest    "line ||| translation ||| log_prob= -0.54 ||| -0.32", lines counted from 0 and the score last, as in Moses
   jsonl    {"source": ..., "hypotheses": [{"text", "log_prob", "score", "tokens"}, ...]} for each line; --alignments
            adds "alignment": "0-0 2-1", pairs of source and target word from cross-attention
 docs/decoding.md explains all of this.
 
---engine=ctranslate2 decodes with CTranslate2 (pip install 't2tlite[ctranslate2]') instead of TensorFlow; it is faster
-on a CPU and starts sooner. --quantization=int8 is faster still, and changes some translations. The model is converted
-once and kept in RUN/ctranslate2. tensor2tensor's rules work too; sampling, min_length, no_repeat_ngram_size, --prefixes
-and --alignments need TensorFlow. Results of a split are recorded under a name of their own,
-test.9000.engine=ctranslate2,quantization=int8.json.
+--engine=ctranslate2 decodes with CTranslate2 instead of TensorFlow, by tensor2tensor's rules too; sampling,
+min_length, no_repeat_ngram_size, --prefixes and --alignments need TensorFlow.
 
 A run that t2t-import made decodes as tensor2tensor's decoder did (t2t_rules=true): batch_size counts sentences,
-extra_length is counted from the longest source of a batch, a hypothesis without an EOS has its log-probability as
-score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a token. Since a
-translation depends on its batch, standard input is read to its end first, except with --decode_interactive.
+extra_length is counted from the longest source of a batch, a hypothesis without an EOS has its log-probability
+as score, a parser's output stays a sequence, and --score_file gives the mean negative log-probability of a
+token. Since a translation depends on its batch, a file, a split, or standard input (except with
+--decode_interactive) is decoded as a whole, and again from its first line.
 
-A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per line;
---raw_text separates the punctuation itself, by the rules of the Penn Treebank. --split scores trees as EVALB does. The
-repairs that made trees of the decoded sequences are counted. A split's scores are also written to
-RUN/decodes/SPLIT.STEP.json, for t2t-report; of a checkpoint that is not among the run's newest, or with options that
-are not the default, to a file that also names these, test.9000.averaged.beam_size=8.json.
+A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per
+line; --raw_text separates the punctuation itself. --split scores trees as EVALB does. The repairs that made trees of
+the decoded sequences are counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scores parse trees against gold trees: labelled bracketing recall, precision and F1, as EVALB computes them.
+"""Scores parse trees against gold trees as EVALB does: recall, precision and F1 of labelled brackets.
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees
 
@@ -6,10 +6,10 @@ Both files hold bracketed trees in UTF-8, one per line; line N of both is a pars
 
     (TOP (S (NP (PRP It)) (VP (VBZ works)) (. .)))
 
-A blank line, or (()), among the predicted trees is a sentence that the parser could not parse; EVALB skips it. A
-sentence whose words differ from the gold tree's is an error, reported with its line number on standard error. Neither
-counts in the scores, so report both numbers with the F-measure if they are not 0. The command prints EVALB's summary,
-for all sentences and for those of up to 40 words:
+A blank line, or (()), among the predicted trees is a sentence that could not be parsed, which EVALB skips. A
+sentence whose words differ from the gold tree's is an error, reported with its line number on standard error.
+Neither counts in the scores, so report both numbers with the F-measure if they are not 0. The command prints
+EVALB's summary, for all sentences and for those of up to 40 words:
 
     === Summary ===
 
@@ -21,12 +21,12 @@ for all sentences and for those of up to 40 words:
 
 With --sentences, EVALB's table with a line for each sentence comes first.
 
-The parameters are those of COLLINS.prm, which published scores for English use: punctuation, traces and TOP are left
-out, function tags are removed (NP-SBJ is NP), and ADVP equals PRT. --prm reads another parameter file:
+The parameters are those of COLLINS.prm, which published scores for English use: punctuation, traces and TOP are
+left out, function tags are removed (NP-SBJ is NP), and ADVP equals PRT. --prm reads another parameter file:
 
     t2t-evalb --gold=wsj23.gold --predicted=out.trees --prm=new.prm --sentences
 
-A tree of the Penn Treebank has an outer bracket without a label, which COLLINS.prm counts. Call it TOP in both files.
+COLLINS.prm counts the outer bracket of the Penn Treebank, which has no label. Call it TOP in both files.
 """
 
 from __future__ import annotations

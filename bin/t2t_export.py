@@ -2,21 +2,21 @@
 
   t2t-export --output_dir=RUN --export_dir=DIR --format=saved_model
 
-saved_model  DIR/1, which TensorFlow and TensorFlow Serving load without t2tlite: sentences in, n-best lists out, with
-             vocabulary and beam search in the graph; a run with tensor2tensor's vocabulary takes and returns token ids.
+saved_model  DIR/1, which TensorFlow and TensorFlow Serving load without t2tlite: sentences in, n-best lists out;
+             of a run with tensor2tensor's vocabulary token ids, in and out.
 keras        DIR/model.keras, which keras.saving.load_model opens: the model alone, its vocabulary beside it.
-ctranslate2  DIR is a model of CTranslate2, fast on CPUs (pip install 't2tlite[ctranslate2]'), with the vocabulary that
-             makes its tokens; --quantization=int8 makes it smaller and faster, and changes some translations.
+ctranslate2  DIR is a model of CTranslate2, fast on CPUs (pip install 't2tlite[ctranslate2]'), with its
+             vocabulary; --quantization=int8 makes it smaller and faster, and changes some translations.
 
---checkpoint_path=averaged (or best, ...) chooses the weights. --decode_hparams=beam_size=8,alpha=1.0 changes the
-decoding defaults of an export that includes the search; without it they are the run's.
+--checkpoint_path=averaged (or best, ...) chooses the weights, --decode_hparams=beam_size=8,alpha=1.0 the decoding
+defaults of an export that includes the search; otherwise they are the run's.
 
-Before the command reports success, it opens the export, decodes some sentences with it and with the run, and compares:
-texts must be equal, scores and log-probabilities within 0.0001. For ctranslate2 it requires this of greedy search only
+Before the command reports success, it decodes some sentences with the export and with the run: texts must be
+equal, scores and log-probabilities within 0.0001. For ctranslate2 it requires this of greedy search only
 (log-probabilities within 0.001), and reports how many beam-search translations are equal; with a quantization it
-reports both numbers. DIR appears when everything is written and verified; after an error nothing is left behind, and an
-earlier export is unchanged. DIR/README.md says how to use the export. A model or an option that a format cannot express
-is an error that names it. docs/export.md has examples.
+reports both numbers. DIR appears when everything is written and verified; after an error nothing is left behind,
+and an earlier export is unchanged. DIR/README.md says how to use the export. A model or an option that a format
+cannot express is an error that names it. docs/export.md has examples.
 """
 
 from __future__ import annotations

@@ -3,19 +3,20 @@
   t2t-import --t2t_checkpoint=train_dir --t2t_vocab=vocab.translate_ende_wmt32k.32768.subwords --output_dir=RUN
 
 --t2t_checkpoint is tensor2tensor's --output_dir, all of whose checkpoints are imported, or one of them,
-DIR/model.ckpt-N. --t2t_vocab is the vocabulary, or the source's and the target's, comma-separated. Its hparams.json is
-looked for in the checkpoint's folder and in the one above; --t2t_hparams names another. So is flags_t2t.txt, which
-names the problem; without it, --problem=wsj_parsing declares the model a parser. TensorFlow 1 is not needed.
+DIR/model.ckpt-N. --t2t_vocab is the vocabulary, or the source's and the target's, comma-separated. hparams.json
+(or --t2t_hparams) and flags_t2t.txt, which names the problem, are looked for in the checkpoint's folder and in
+the one above; without the latter, --problem=wsj_parsing declares the model a parser. TensorFlow 1 is not needed.
 
 RUN is then used like any other run:
   t2t-decoder --output_dir=RUN --decode_from_file=in.txt --decode_to_file=out.txt
   t2t-avg-checkpoints --output_dir=RUN --n=5
   t2t-trainer --warm_start_from=RUN --data_dir=data --output_dir=RUN2
-It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false selects t2tlite's own. To train
-it further, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
+It decodes by tensor2tensor's rules, to the same text; --decode_hparams=t2t_rules=false selects t2tlite's own. To
+train it further, make data with the same vocabulary: t2t-datagen --vocab_file=RUN/vocab.subwords ...
 
-The model must be `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not; any other is
-refused with the hparams that differ. Checkpoints can be added to RUN later. docs/from-tensor2tensor.md has the details.
+The model must be `transformer` with dot-product attention, pre- or post-norm, embeddings shared or not; of any
+other, the hparams that differ are named. Checkpoints can be added to RUN later. docs/from-tensor2tensor.md has
+the details.
 """
 
 from __future__ import annotations

@@ -2,16 +2,15 @@
 
   t2t-report --output_dir=RUN
 
-writes RUN/report.html and RUN/report.md: problem and hparam set, scores with their signatures, samples beside their
-references (drawn trees for a parsing run), training curves, checkpoints, hyperparameters as differences from the
-named set, data with hashes, versions and the command. The HTML file needs no other file and no network, prints well
-and follows the reader's dark mode. The curves need matplotlib (pip install 't2tlite[plots]'); without it the report
-has a table of their values.
+writes RUN/report.html and RUN/report.md: problem and hparam set, scores with their signatures, samples beside
+their references (a parser's as drawn trees), training curves, checkpoints, hyperparameters that differ from the
+set, data with hashes, versions and the command. The HTML file needs no other file and no network, prints well and
+follows the reader's dark mode. Without matplotlib (pip install 't2tlite[plots]') the curves are tables.
 
-Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and references
-are read from the data that the run was trained on; --data_dir says where it is if it has moved. A run may be
-incomplete, or still training: the report shows what there is, and says what is missing. For an hparam set of your own,
-give --t2t_usr_dir too.
+Scores and samples are those of t2t-decoder --output_dir=RUN --split=test, so run that first. Sources and
+references are read from the data that the run was trained on, or from --data_dir if it has moved. Of a run that
+is incomplete, or still training, the report shows what there is, and says what is missing. For an hparam set of
+your own, give --t2t_usr_dir too.
 """
 
 from __future__ import annotations

@@ -9,21 +9,21 @@ Their cost by formula, and with --time also from a few timed steps of each row; 
 The base model, the rows of group A and one row of group C, each with two seeds:
   t2t-table3 --problem=wmt_ende --output_dir=table3 --rows=base,A,hs256 --seeds=1,2
 
-Scaled down: a row is a change relative to the base (hs256 halves the width, h1 has an eighth of the heads), and
---hparams_set, --hparams and --train_steps change the base:
+Scaled down: a row is relative to the base (hs256 halves the width, h1 has an eighth of the heads), which
+--hparams_set, --hparams and --train_steps change:
   t2t-table3 --problem=parallel_text --output_dir=table3 --train_steps=4000 \\
       --hparams=hidden_size=256,filter_size=1024,num_hidden_layers=3
 
-Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (layers) hs256 hs1024 (width) ff1024
-ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big, which runs only if it is named, and for
+Rows: base; A: h1 h4 h16 h32 (heads); B: k128 k256 (size of keys); C: l2 l4 l8 (layers) hs256 hs1024 (width)
+ff1024 ff4096; D: dr0 dr2 (dropout) ls0 ls2 (label smoothing); E: pos_learned; and big, only if it is named, for
 three times as many steps.
 
-O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are in O/ROW.seed2, ... The table so
-far, with the paper's values beside ours, is O/table3.md, table3.json and table3.png after each row. Ctrl-C, SIGTERM or
+O/ROW (--output_dir=O) is a run like t2t-trainer's, with result.json; further seeds are in O/ROW.seed2, ... The
+table so far, beside the paper's, is O/table3.md, table3.json and table3.png after each row. Ctrl-C, SIGTERM or
 SIGHUP saves a checkpoint; the same command resumes from there, and finished rows are not trained again.
 
-Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give each --rows of its own. The
-table has the rows of all; a row that another process is training is refused.
+Several processes, such as one for each GPU (CUDA_VISIBLE_DEVICES), can fill one O: give each --rows of its own.
+The table has the rows of all; a row that another process is training is refused.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """t2t-trainer trains a model on a problem's data, or resumes an earlier run.
 
-The paper's big model, after t2t-datagen, on all GPUs of the machine, with the paper's batches however many there are:
+The paper's big model, after t2t-datagen, on all GPUs of the machine, with the paper's batches:
   t2t-trainer --problem=wmt_ende --hparams_set=transformer_big --global_batch_tokens=25000
 
 A small model on generated sentences, which are made first, in minutes on a CPU:
@@ -11,19 +11,19 @@ With other hyperparameters than the set's, and with folders of your own:
       --data_dir=DATA --output_dir=RUN
 
 The data is read from --data_dir, by default `data`. The run is written to --output_dir, by default
-runs/PROBLEM-HPARAMS_SET. It has everything that decoding needs: hparams.json, the vocabulary, checkpoints model.ckpt-N,
-and the best by dev in RUN/best: by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends
-training after five evaluations without a better one. TensorBoard events show the training; cost.json has its time and
-its floating-point operations, which the last line prints.
+runs/PROBLEM-HPARAMS_SET: hparams.json, the vocabulary, checkpoints model.ckpt-N, and in RUN/best the best by dev:
+by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends training after five evaluations
+without a better one. TensorBoard events show the training; cost.json has its time and its floating-point
+operations, which the last line prints.
 Before the first step it estimates the memory that training needs, and tries the largest batch.
-Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command resumes from there with exactly the batches that would
-have come next. To resume, --hparams_set and --warm_start_from can be left out. batch_size is in tokens per replica
-(GPU), --global_batch_tokens in tokens of all replicas. Several machines train together if TF_CONFIG names them, or with
+Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also without --hparams_set and --warm_start_from,
+resumes from there with exactly the batches that would have come next. batch_size is in tokens per replica (GPU),
+--global_batch_tokens in tokens of all replicas. Several machines train together if TF_CONFIG names them, or with
 --cluster_resolver=slurm: see docs/distributed.md.
 --registry_help lists the problems and hparam sets, --show_hparams=SET every field of a set with its meaning.
-RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags again, and flags after it change them.
-Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It uses the newest checkpoint; the best with
---checkpoint_path=best.
+RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags, and later ones change them.
+Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It uses the newest checkpoint, or with
+--checkpoint_path=best the best.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from pathlib import Path
 def import_user_package(path: str | None) -> None:
     """Imports the package in folder `path`, if one is given.
 
-    Its name is the folder's, with `_` for every character that a Python name cannot have. Raises ValueError if there is
-    no such package, another module has its name, or it raises an exception.
+    Its name is the folder's, with `_` for characters that a Python name cannot have. Raises ValueError if there is no
+    such package, another module has its name, or it raises an exception.
     """
     if path is None:
         return

@@ -43,7 +43,7 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in SPLITS:
-            source, target = self._names(split)
+            source, target = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
             if bool(source) != bool(target):
                 given, missing = ("source", "target") if source else ("target", "source")
                 raise ValueError(

@@ -224,7 +224,8 @@ class DecodeHParams(CheckedFields):
     return_beams: int = checked_field(1, "n-best: this many translations of each sentence, with their scores", low=1)
     t2t_rules: bool = checked_field(False, "decode as tensor2tensor did")  # see decoding/rules.py
 
-    # Constraints; see decoding/constraints.py.
+    # Constraints; see decoding/constraints.py and decoding/tree_constraint.py.
+    tree_constraint: bool = checked_field(False, "a parser's sequences are trees over the sentence's words")
     min_length: int = checked_field(0, "a translation has at least this many tokens, EOS not counted", low=0)
     no_repeat_ngram_size: int = checked_field(
         0, "no sequence of this many tokens occurs twice in a translation; 0: no limit", low=0

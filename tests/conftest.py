@@ -108,12 +108,27 @@ def fake_dev_losses(once: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> l
     return outcomes
 
 
+@pytest.fixture
+def no_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a run begin, but train nothing."""
+    from t2tlite.programs.runs import train
+    from t2tlite.training.evaluation import Evaluation
+
+    monkeypatch.setattr(train, "train", lambda job, config, hooks: hooks.begin() or Evaluation(1.0, 0.5, 10))
+
+
 @pytest.fixture(scope="session")
 def load() -> Callable[[Path, Path | None], Translator]:
     """load(run, checkpoint) of programs.runs.load, but once for each: a model keeps the searches that it traced."""
     from t2tlite.programs.runs.load import load
 
     return functools.cache(load)
+
+
+@pytest.fixture(scope="session")
+def model(tiny_run, load) -> Translator:
+    """The tiny run, loaded."""
+    return load(tiny_run.run, None)
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ class NumpyTransformer:
             n.removeprefix(start): np.asarray(v, np.float64) for n, v in variables.items() if n.startswith(start)
         }
         self.hparams, self.target_space = hparams, target_space
+        self.weights: list[np.ndarray] = []  # [H, T, S] of each attention, in the order of their computation
         self.pre_norm = hparams["layer_preprocess_sequence"] == "n"
         self.source_table = self.table(variables, sizes[0], "input_emb")  # [V, D]
         self.target_table = self.table(variables, sizes[1], "target_emb")
@@ -75,8 +76,7 @@ class NumpyTransformer:
     def stack(
         self, name: str, x: np.ndarray, seen: np.ndarray, memory: Any = None, memory_seen: Any = None
     ) -> np.ndarray:
-        if self.hparams.get("pos", "timing") == "timing":
-            x = x + timing(*x.shape)
+        x = x + self.positions(name, *x.shape)
         for i in range(self.hparams.get(f"num_{name}_layers") or self.hparams["num_hidden_layers"]):
             layer = f"{name}/layer_{i}"
             x = self.sublayer(f"{layer}/self_attention", x, lambda y, at: self.attend(at, y, y, seen))
@@ -84,6 +84,9 @@ class NumpyTransformer:
                 x = self.sublayer(f"{layer}/encdec_attention", x, lambda y, at: self.attend(at, y, memory, memory_seen))
             x = self.sublayer(f"{layer}/ffn", x, self.feed_forward)
         return self.norm(f"{name}/layer_prepostprocess", x) if self.pre_norm else x
+
+    def positions(self, stack: str, length: int, width: int) -> Any:
+        return timing(length, width) if self.hparams.get("pos", "timing") == "timing" else 0.0
 
     def sublayer(self, at: str, x: np.ndarray, function: Callable[[np.ndarray, str], np.ndarray]) -> np.ndarray:
         if self.pre_norm:
@@ -106,8 +109,11 @@ class NumpyTransformer:
         )  # [H, length, K]
         scores = np.where(seen, q @ k.swapaxes(1, 2) / np.sqrt(k.shape[-1]), -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        heads = weights / weights.sum(-1, keepdims=True) @ v
-        return np.concatenate(list(heads), -1) @ self.body[f"{at}/multihead_attention/output_transform/kernel"]
+        self.weights.append(weights / weights.sum(-1, keepdims=True))
+        return (
+            np.concatenate(list(self.weights[-1] @ v), -1)
+            @ self.body[f"{at}/multihead_attention/output_transform/kernel"]
+        )
 
 
 def timing(length: int, width: int) -> np.ndarray:

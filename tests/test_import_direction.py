@@ -45,8 +45,9 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("data",):               (TEXT | {"checked_fields", "config", "console", "quiet"}, ANYTHING),
     ("run_folder",):         (TEXT | {"config", "data.manifest"},       set()),
     ("decoding",):           (TEXT - {"trees"} | {"config", "console", "data", "tasks", "types"}, ANYTHING),
-    ("decoding.beam_search", "decoding.constraints", "decoding.length_penalty", "decoding.sampling"):
-                             ({"tokens", "types"},                      {"keras"}),
+    ("decoding.beam_search", "decoding.constraints", "decoding.length_penalty", "decoding.sampling",
+     "decoding.tree_constraint"):
+                             ({"decoding.tree_guide", "tokens", "types"}, {"keras"}),
     ("training",):           (TEXT | set(FOUNDATIONS) - {"quiet"} | {"data", "run_folder", "tasks"}, ANYTHING),
     ("programs",):           (CORE,                                     ANYTHING),
     ("problems",):           (TEXT | {"data"},                          {"numpy", "tensorflow_datasets"}),
@@ -231,7 +232,7 @@ def test_import_of_t2tlite_loads_only_the_settings():
 
 
 def test_light_modules_load_neither_tensorflow_nor_keras():
-    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets'}"
+    heavy = "{'tensorflow', 'keras', 'tensorflow_text', 'tensorflow_datasets', 'sacremoses'}"
     code = (
         "import importlib, sys\n"
         f"for name in {LIGHT}:\n"

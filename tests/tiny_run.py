@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import shutil
 from pathlib import Path
@@ -143,6 +144,13 @@ def train(tiny_run: TinyRun, output_dir: Path, *flags: str) -> int:
     """Calls t2t-trainer in this process and returns its exit status. It decodes no samples, which takes seconds."""
     with mock.patch("t2tlite.programs.runs.train.SAMPLES", 0):
         return t2t_trainer.main(trainer_flags(tiny_run, output_dir, *flags))
+
+
+def change_manifest(run: Path, **changes: object) -> None:
+    """Changes entries of a run's manifest.json; None deletes one."""
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8")) | changes
+    kept = {name: value for name, value in manifest.items() if value is not None}
+    write_text(run / "manifest.json", json.dumps(kept))
 
 
 def tensors(checkpoint: str | Path) -> dict:

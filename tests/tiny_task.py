@@ -9,23 +9,7 @@ from pathlib import Path
 
 from t2tlite.data.problem import Problem
 
-WORDS = [
-    "cat",
-    "dog",
-    "mat",
-    "house",
-    "tree",
-    "sits",
-    "runs",
-    "sleeps",
-    "under",
-    "over",
-    "the",
-    "a",
-    "big",
-    "small",
-    "red",
-]
+WORDS = "cat dog mat house tree sits runs sleeps under over the a big small red".split()
 
 
 def sentences(count: int, seed: int) -> list[tuple[str, str]]:
@@ -33,6 +17,12 @@ def sentences(count: int, seed: int) -> list[tuple[str, str]]:
     draw = random.Random(seed)
     rows = [draw.choices(WORDS, k=draw.randint(1, 9)) for _ in range(count)]
     return [(" ".join(row), " ".join(row[::-1]).upper()) for row in rows]
+
+
+def write_pairs(path: Path, count: int = 60) -> Path:
+    """A tab-separated file of pairs, for `FileTask`."""
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in sentences(count, 4)))
+    return path
 
 
 @dataclasses.dataclass(frozen=True)

@@ -47,6 +47,7 @@ class BeamState(NamedTuple):
     """The search between two steps; B is N once sentences have left the batch, R is L where shapes are static."""
 
     step: Tensor  # int32 scalar: positions decoded
+    sentences: Tensor  # int32 [B]: which of those given to the search they are
     max_lengths: Tensor  # int32 [B]: of the results of each sentence, in tokens
     hypotheses: Hypotheses
     ancestors: Tensor  # float32 [B, M, R, M]: 1 if a hypothesis was in that slot at that position
@@ -99,8 +100,7 @@ def beam_search(
             are log-probabilities.
         constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
         resize_cache: selects the sentences of a cache, and enlarges it. If given, sentences that are done leave the
-            batch, and the cache begins with FIRST_CAPACITY; shapes then change, so that XLA cannot compile the search,
-            and `constrain` must treat all sentences alike.
+            batch, and the cache begins with FIRST_CAPACITY; shapes then change, so that XLA cannot compile the search.
     """
     search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
@@ -137,7 +137,8 @@ class _BeamSearch:
             finished_log_probs=ops.full((batch, beam_size), NEVER, dtype="float32"),
         )
         ancestors = ops.zeros((batch, beam_size, capacity, beam_size), dtype="float32")
-        return BeamState(ops.convert_to_tensor(0, dtype="int32"), max_lengths, hypotheses, ancestors, cache)
+        sentences = ops.arange(batch, dtype="int32")
+        return BeamState(ops.convert_to_tensor(0, dtype="int32"), sentences, max_lengths, hypotheses, ancestors, cache)
 
     def unfinished(self, state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
@@ -159,19 +160,19 @@ class _BeamSearch:
         in_cache = here[: ops.shape(state.ancestors)[2]]  # [R]
         ancestors = state.ancestors + own_slot * in_cache[None, None, :, None]  # [B, M, R, M]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
-        hypotheses, parents = self._continue(state.hypotheses, logits, state.step, ops.cast(here, "int32"))
+        hypotheses, parents = self._continue(state, logits, ops.cast(here, "int32"))
         kept = [_where(active, new, old) for new, old in zip(hypotheses, state.hypotheses, strict=True)]
         ancestors = _where(active, take_slots(ancestors, parents), ancestors)
-        return BeamState(state.step + 1, state.max_lengths, Hypotheses(*kept), ancestors, cache)
+        return state._replace(step=state.step + 1, hypotheses=Hypotheses(*kept), ancestors=ancestors, cache=cache)
 
-    def _continue(
-        self, hypotheses: Hypotheses, logits: Tensor, step: Tensor, here: Tensor
-    ) -> tuple[Hypotheses, Tensor]:
+    def _continue(self, state: BeamState, logits: Tensor, here: Tensor) -> tuple[Hypotheses, Tensor]:
         """The hypotheses with one more token, and the slots that the alive ones were in, int32 [B, M].
 
-        `logits` [B, M, V] are those of position `step`, at which `here`, int32 [L], is 1.
+        `logits` [B, M, V] are those of position `state.step`, at which `here`, int32 [L], is 1.
         """
-        allowed = None if self.constrain is None else self.constrain(logits, hypotheses.alive_ids, step)
+        step, hypotheses, allowed = state.step, state.hypotheses, None
+        if self.constrain is not None:
+            allowed = self.constrain(logits, hypotheses.alive_ids, step, state.sentences)
         tokens, log_probs, slots = _best_continuations(logits, allowed, hypotheses.alive_log_probs)  # [B, 2M]
         ids = take_slots(hypotheses.alive_ids, slots) * (1 - here) + tokens[:, :, None] * here  # [B, 2M, L]
         is_end = ops.equal(tokens, EOS)  # [B, 2M]
@@ -215,12 +216,10 @@ def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: Resi
         mostly_unfinished = 2 * waiting > ops.shape(state.max_lengths)[0]
         return ops.logical_and(mostly_unfinished, state.step < ops.shape(state.ancestors)[2])
 
-    def search_and_shrink(
-        sentences: Tensor, state: BeamState, results: Hypotheses
-    ) -> tuple[Tensor, BeamState, Hypotheses]:
-        """`sentences`, int32 [N], are those in the batch; `results` [B, ...] those of all sentences."""
+    def search_and_shrink(state: BeamState, results: Hypotheses) -> tuple[BeamState, Hypotheses]:
+        """`results` [B, ...] are those of all sentences."""
         state = _while(fits, search.advance, state)
-        rows = sentences[:, None]
+        rows = state.sentences[:, None]
         pairs = zip(results, state.hypotheses, strict=True)
         results = Hypotheses(*(ops.scatter_update(old, rows, new) for old, new in pairs))
         left = ops.cast(ops.nonzero(search.unfinished(state))[0], "int32")
@@ -229,16 +228,16 @@ def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: Resi
         ancestors = ops.take(state.ancestors, left, axis=0)
         state = BeamState(
             step=state.step,
+            sentences=ops.take(state.sentences, left, axis=0),
             max_lengths=ops.take(state.max_lengths, left, axis=0),
             hypotheses=Hypotheses(*(ops.take(x, left, axis=0) for x in state.hypotheses)),
             ancestors=ops.pad(ancestors, ((0, 0), (0, 0), (0, added), (0, 0))),
             cache=resize_cache(state.cache, left, capacity + added),
         )
-        return ops.take(sentences, left, axis=0), state, results
+        return state, results
 
-    everyone = ops.arange(ops.shape(start.max_lengths)[0], dtype="int32")
-    loop = everyone, start, start.hypotheses
-    return ops.while_loop(lambda sentences, *_: ops.size(sentences) > 0, search_and_shrink, loop)[2]
+    loop = start, start.hypotheses
+    return ops.while_loop(lambda state, _: ops.size(state.sentences) > 0, search_and_shrink, loop)[1]
 
 
 def _result(hypotheses: Hypotheses, max_penalty: Tensor, penalise_unfinished: bool) -> BeamResult:

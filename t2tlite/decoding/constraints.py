@@ -4,7 +4,7 @@ Beam search and sampling choose tokens by the constrained logits. Log-probabilit
 own logits, so that a translation has the same log-probability regardless of constraints.
 """
 
-# B batch, M hypotheses of a sentence, L maximum length, V vocabulary
+# B sentences, N of them still in the batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from t2tlite.types import Tensor
 
 FORBIDDEN = -1e9  # the logit of a token that must not be chosen
 
-# (logits [B, M, V], ids int32 [B, M, L] of the hypotheses so far, step: positions decoded) -> logits [B, M, V]
-Constraint = Callable[[Tensor, Tensor, Tensor], Tensor]
+# (logits [N, M, V], ids int32 [N, M, L] of the hypotheses so far, step: positions decoded, sentences int32 [N]: which
+# of the B sentences these are) -> logits [N, M, V]
+Constraint = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def min_length(tokens: int) -> Constraint:
     """Forbids EOS before a hypothesis has this many tokens."""
 
-    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
         is_eos = ops.equal(ops.arange(logits.shape[-1]), EOS)  # [V]
         return ops.where(ops.logical_and(is_eos, step < tokens), FORBIDDEN, logits)
 
@@ -34,7 +35,7 @@ def min_length(tokens: int) -> Constraint:
 def no_repeat_ngram(size: int) -> Constraint:
     """Forbids tokens that would complete a sequence of `size` tokens that the hypothesis already has."""
 
-    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
         (rows, vocab), length = (ops.shape(logits)[0] * ids.shape[1], logits.shape[-1]), ops.shape(ids)[2]
         ids = ops.reshape(ids, (rows, length))
         positions = ops.arange(length)
@@ -53,10 +54,10 @@ def no_repeat_ngram(size: int) -> Constraint:
 def forced_prefix(prefixes: Tensor, otherwise: Constraint | None) -> Constraint:
     """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, the constraint `otherwise` applies."""
 
-    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
-        forced = ops.take(prefixes, step, axis=1)[:, None, None]  # [B, 1, 1]
-        is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)  # [B, 1, V]
-        allowed = logits if otherwise is None else otherwise(logits, ids, step)
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
+        forced = ops.take(ops.take(prefixes, step, axis=1), sentences)[:, None, None]  # [N, 1, 1]
+        is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)  # [N, 1, V]
+        allowed = logits if otherwise is None else otherwise(logits, ids, step, sentences)
         return ops.where(ops.equal(forced, PAD), allowed, ops.where(is_forced, logits, FORBIDDEN))
 
     return constrain
@@ -67,9 +68,9 @@ def all_of(constraints: Sequence[Constraint]) -> Constraint | None:
     if not constraints:
         return None
 
-    def constrain(logits: Tensor, ids: Tensor, step: Tensor) -> Tensor:
+    def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
         for constraint in constraints:
-            logits = constraint(logits, ids, step)
+            logits = constraint(logits, ids, step, sentences)
         return logits
 
     return constrain

@@ -20,6 +20,8 @@ from t2tlite.decoding.engine import EVERYTHING, TENSORFLOW
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
 from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
+from t2tlite.decoding.tree_constraint import tree_constraint
+from t2tlite.decoding.tree_guide import ABSENT, Guide
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 
@@ -33,7 +35,12 @@ SEARCH_SPECS = (
     tf.TensorSpec((), tf.float32),  # alpha
     tf.TensorSpec((), tf.int32),  # n_best
 )
-EXTRA_SPECS = {"prefixes": IDS, "uniforms": tf.TensorSpec((None, None, None), tf.float32)}
+GUIDE_INPUTS = "token_classes", "tree_tokens", "tree_choices"
+EXTRA_SPECS = {
+    "prefixes": IDS,
+    "uniforms": tf.TensorSpec((None, None, None), tf.float32),
+    **dict.fromkeys(GUIDE_INPUTS, IDS),
+}
 
 
 class TensorFlowEngine:
@@ -91,12 +98,21 @@ class Decoder(TokenDecoder):
         )  # fmt: skip
 
     def _decode_batch(
-        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+        self,
+        sources: list[Sequence[int]],
+        max_lengths: np.ndarray,
+        prefixes: list[Sequence[int]],
+        guides: list[Guide],
     ) -> list[list[TokenHypothesis]]:
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
         extra_inputs = {}
         if any(prefixes):
             extra_inputs["prefixes"] = _block(prefixes, length)
+        if guides:
+            width = max(len(guide.tokens) for guide in guides)
+            extra_inputs["token_classes"] = guides[0].classes
+            extra_inputs["tree_tokens"] = _block([guide.tokens for guide in guides], width)
+            extra_inputs["tree_choices"] = _block([guide.choices for guide in guides], width, ABSENT)
         if self.options.samples:
             extra_inputs["uniforms"] = self._uniforms(sources, max_lengths, length)
         compiled = self._engine.compiled_search(self._cache_key, *extra_inputs)
@@ -146,22 +162,26 @@ class Decoder(TokenDecoder):
         return self._engine.cross_attention(self._pad(sources), self._pad(targets)).numpy()
 
 
-def _block(rows: Sequence[Sequence[int]], width: int) -> np.ndarray:
+def _block(rows: Sequence[Sequence[int]], width: int, padding: int = PAD) -> np.ndarray:
     """Rows padded to a width: int32 [B, width]."""
-    block: np.ndarray = np.zeros((len(rows), width), np.int32)
+    block: np.ndarray = np.full((len(rows), width), padding, np.int32)
     for at, row in enumerate(rows):
         block[at, : len(row)] = row
     return block
 
 
-def _constraints(options: DecodeHParams) -> Constraint | None:
-    """What the options forbid; None if nothing."""
+def _constraints(options: DecodeHParams, max_lengths: Tensor, extra_inputs: Mapping[str, Tensor]) -> Constraint | None:
+    """What the options and the extra inputs forbid; None if nothing."""
     constraints = []
+    if "tree_tokens" in extra_inputs:
+        classes, tokens, choices = (extra_inputs[name] for name in GUIDE_INPUTS)
+        constraints.append(tree_constraint(classes, tokens, choices, max_lengths))
     if options.no_repeat_ngram_size:
         constraints.append(no_repeat_ngram(options.no_repeat_ngram_size))
     if options.min_length:
         constraints.append(min_length(options.min_length))
-    return all_of(constraints)
+    allowed = all_of(constraints)
+    return forced_prefix(extra_inputs["prefixes"], allowed) if "prefixes" in extra_inputs else allowed
 
 
 def search(
@@ -177,16 +197,15 @@ def search(
     """Beam search or sampling for sources int32 [B, S], each with its EOS, in a graph.
 
     `alpha` and `n_best` count instead of the options' alpha and return_beams. `extra_inputs` may have prefixes,
-    int32 [B, L] padded with PAD, and must have uniforms, float32 [B, M, L], for sampling.
+    int32 [B, L] padded with PAD, and the arguments of `tree_constraint`, and must have uniforms, float32 [B, M, L], for
+    sampling.
     """
-    penalties, constraints = rules_of(options).penalties(options), _constraints(options)
-    if "prefixes" in extra_inputs:
-        constraints = forced_prefix(extra_inputs["prefixes"], constraints)
+    penalties = rules_of(options).penalties(options)
     common = {
         "max_lengths": max_lengths,
         "alpha": alpha if penalties.any else 0.0,
         "penalise_unfinished": penalties.unfinished,
-        "constrain": constraints,
+        "constrain": _constraints(options, max_lengths, extra_inputs),
     }
     with cast_kernels(model):
         start_decoding = functools.partial(model.start_decoding, inputs, options.hypotheses)
@@ -200,8 +219,7 @@ def search(
                 top_p=options.sampling_top_p,
                 **common,
             )
-        # XLA compiles static shapes only, and prefixes are those of the whole batch
-        static = isinstance(length, int) or "prefixes" in extra_inputs
+        static = isinstance(length, int)  # for XLA
         return beam_search(
             model.decode_step,
             start_decoding,

@@ -72,7 +72,7 @@ def sample(
         ancestors = own_slot * past[None, None, :, None]  # [1, M, L, M]: a sample stays in its slot
         ancestors = ops.tile(ancestors, (batch, 1, 1, 1))
         logits, new_cache = decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
-        allowed = logits if constrain is None else constrain(logits, state.ids, state.step)
+        allowed = logits if constrain is None else constrain(logits, state.ids, state.step, ops.arange(batch))
         uniform = ops.take(uniforms, state.step, axis=2)  # [B, M]
         tokens = draw(allowed, uniform, temperature, keep_top_k, top_p)  # [B, M]
         chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]

@@ -7,8 +7,11 @@ Evaluation during training, `t2t-decoder`, Table 3, the server and the Python AP
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
@@ -17,6 +20,7 @@ from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supporte
 from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import NO_FILE, Origin, check_lengths, check_sentences, encode_within
 from t2tlite.decoding.token_decoder import TokenDecoder, TokenHypothesis
+from t2tlite.decoding.tree_guide import Guide, make_guide, token_classes
 from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, open_task
 from t2tlite.vocabularies.encoders import TextEncoder
@@ -98,7 +102,8 @@ class TextDecoder:
         wanted = options.return_beams
         drawn = dataclasses.replace(options, return_beams=task.hypotheses(wanted, max(wanted, options.beam_size)))
         batches = rules.batches(sources, options.batch_size)
-        n_best = self._decoder(drawn).decode(ids, done, batches, prefixes)
+        guides = self._guides(task, sources) if options.tree_constraint else None
+        n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
         return [
             task.choose(source, list(map(self._hypothesis, hypotheses)), wanted)
             for source, hypotheses in zip(sources, n_best, strict=True)
@@ -127,22 +132,6 @@ class TextDecoder:
         References are the sentences' targets as stored in the token store.
         """
         return self.task.score(sources, references, [outputs[0].sequence for outputs in n_best], slow_metrics)
-
-    def score(
-        self,
-        sources: Sequence[str],
-        targets: Sequence[str],
-        options: DecodeHParams,
-        done: Done = lambda count: None,
-        origin: Origin = NO_FILE,
-    ) -> list[float]:
-        """The log-probability (natural) of each target, its EOS included, given its source.
-
-        Under tensor2tensor's rules: the negative of it, divided by the number of tokens. Raises ValueError as
-        `score_hypotheses`.
-        """
-        scored = self.score_hypotheses(sources, targets, options, done, origin)
-        return [target.score if rules_of(options).scores_per_token else target.log_prob for target in scored]
 
     def score_hypotheses(
         self,
@@ -215,6 +204,17 @@ class TextDecoder:
         """The longest sentence that can be decoded, its EOS not counted."""
         positions = self.engine.max_positions
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
+
+    def _guides(self, task: Task, sources: Sequence[str]) -> list[Guide] | None:
+        """What tree_constraint needs of each sentence; None if the task leaves sequences as they are decoded."""
+        leaves = [task.leaves(source) for source in sources]
+        if None in leaves:
+            return None
+        return [make_guide(words, self._token_classes, self.target_encoder) for words in leaves if words is not None]
+
+    @functools.cached_property
+    def _token_classes(self) -> np.ndarray:
+        return token_classes(self.target_encoder)
 
     def _encode_prefixes(
         self, sentences: Sequence[str], prefix: Sequence[str], options: DecodeHParams, origin: Origin

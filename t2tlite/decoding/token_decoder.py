@@ -13,6 +13,7 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.batch_plan import bucket_boundaries, padded_length
 from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.tree_guide import Guide
 
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 # The size of a batch, unless batch_size is given.
@@ -51,13 +52,14 @@ class TokenDecoder(abc.ABC):
         done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
         prefixes: Sequence[Sequence[int]] | None = None,
+        guides: Sequence[Guide] | None = None,
     ) -> list[list[TokenHypothesis]]:
         """For each source, in order, `return_beams` hypotheses or fewer, best first.
 
         Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
         to decode together, by default of about equal length. `prefixes` are the token ids with which the hypotheses of
-        each source begin, some of them empty. Raises ValueError if there is not enough memory for one sentence, or the
-        options allow no translation of it.
+        each source begin, some of them empty; `guides` what tree_constraint needs. Raises ValueError if there is not
+        enough memory for one sentence, or the options allow no translation of it.
         """
         results = [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
         sizes = [len(source) for source in sources], self.options.hypotheses, self.options.extra_length
@@ -67,10 +69,11 @@ class TokenDecoder(abc.ABC):
                 continue
             rows = [sources[i] for i in batch]
             starts = [prefixes[i] for i in batch] if prefixes is not None else [[]] * len(rows)
+            guided = [guides[i] for i in batch] if guides is not None else []
             lengths = [max(len(row), len(start)) for row, start in zip(rows, starts, strict=True)]
             limits = self._rules.limits(np.array(lengths), self.options.extra_length)
             max_lengths = np.minimum(limits, self._longest).astype(np.int32)
-            for at, hypotheses in zip(batch, self._decode_or_halve(rows, max_lengths, starts), strict=True):
+            for at, hypotheses in zip(batch, self._decode_or_halve(rows, max_lengths, starts, guided), strict=True):
                 results[at] = hypotheses or self._refuse(sources[at])
             done(len(batch))
         return results
@@ -109,11 +112,15 @@ class TokenDecoder(abc.ABC):
                 yield i, weights[: sizes[i][0], : sizes[i][1]]
 
     def _decode_or_halve(
-        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+        self,
+        sources: list[Sequence[int]],
+        max_lengths: np.ndarray,
+        prefixes: list[Sequence[int]],
+        guides: list[Guide],
     ) -> list[list[TokenHypothesis]]:
         """`_decode_batch` of the whole batch, or of its halves if there is not enough memory."""
         try:
-            return self._decode_batch(sources, max_lengths, prefixes)
+            return self._decode_batch(sources, max_lengths, prefixes, guides)
         except OutOfMemoryError:
             if len(sources) == 1:
                 raise ValueError(
@@ -121,16 +128,21 @@ class TokenDecoder(abc.ABC):
                     f"{self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
                 ) from None
         half = len(sources) // 2
-        first = self._decode_or_halve(sources[:half], max_lengths[:half], prefixes[:half])
-        return first + self._decode_or_halve(sources[half:], max_lengths[half:], prefixes[half:])
+        first = self._decode_or_halve(sources[:half], max_lengths[:half], prefixes[:half], guides[:half])
+        return first + self._decode_or_halve(sources[half:], max_lengths[half:], prefixes[half:], guides[half:])
 
     @abc.abstractmethod
     def _decode_batch(
-        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+        self,
+        sources: list[Sequence[int]],
+        max_lengths: np.ndarray,
+        prefixes: list[Sequence[int]],
+        guides: list[Guide],
     ) -> list[list[TokenHypothesis]]:
         """The hypotheses of sources that are not empty; no hypotheses if the options allow none.
 
         `max_lengths` int32 [B]: maximum tokens of each, EOS included. `prefixes`: the tokens with which each begins.
+        `guides`: those of tree_constraint, or none.
         Raises OutOfMemoryError if there is not enough memory for all of them.
         """
 

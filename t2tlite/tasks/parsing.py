@@ -10,8 +10,9 @@ from typing import NamedTuple
 from t2tlite.registry import register_task
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
-from t2tlite.trees.linearise import NORMALISED, Linearisation, find_linearisation
+from t2tlite.trees.linearise import NORMALISED, Leaf, Linearisation, find_linearisation
 from t2tlite.trees.raw_text import ends_in_punctuation
+from t2tlite.trees.restore import PUNCTUATION_TAGS as PUNCTUATION_TAGS
 from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import Tree, format_tree, split_words
 
@@ -56,6 +57,9 @@ class ParsingTask(Task):
     def source(self, sentence: str) -> str:
         """The words separated by single spaces, brackets written -LRB- and -RRB-."""
         return " ".join(map(tree_word, split_words(sentence)))
+
+    def leaves(self, source: str) -> list[Leaf] | None:
+        return self.linearisation.leaves(split_words(source))
 
     def hypotheses(self, wanted: int, beam_size: int) -> int:
         """The whole beam: the most probable sequence is often one that leaves words out."""
@@ -138,6 +142,9 @@ class SequenceTask(TranslationTask):
     parsing: ParsingTask
 
     outputs = "sequences"
+
+    def leaves(self, source: str) -> list[Leaf] | None:
+        return None
 
     def score(
         self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False

@@ -14,6 +14,7 @@ from typing import ClassVar, NamedTuple, Protocol
 from t2tlite import registry
 from t2tlite.metrics.corpus_metrics import corpus_scores
 from t2tlite.registry import register_task
+from t2tlite.trees.linearise import Leaf
 
 
 class Hypothesis(NamedTuple):
@@ -111,6 +112,13 @@ class Task:
     def hypotheses(self, wanted: int, beam_size: int) -> int:
         """How many hypotheses of the beam `choose` needs to return `wanted` outputs."""
         return wanted
+
+    def leaves(self, source: str) -> list[Leaf] | None:
+        """What a sequence that is a tree over the source's words has for each; None if any sequence is as good.
+
+        Raises ValueError if outputs are never trees.
+        """
+        raise ValueError(f"tree_constraint requires a parser. Received: a model whose outputs are {self.outputs}.")
 
     def choose(self, source: str, hypotheses: Sequence[Hypothesis], wanted: int) -> list[Output]:
         """The `wanted` best outputs of a sentence, best first; by default the hypotheses themselves.

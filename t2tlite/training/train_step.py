@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,7 +15,7 @@ from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.tokens import PAD
 from t2tlite.training.learning_rates import PaperSchedule
-from t2tlite.types import Seq2SeqModel, Tensor
+from t2tlite.types import Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
 
@@ -157,7 +157,7 @@ def make_train_step(
     return lambda iterator, stop=no_stop: train_step(iterator, stop)
 
 
-def _add_weight_decay(gradients: list[Tensor], weights: list[tf.Variable], decay: Tensor) -> list[Tensor]:
+def _add_weight_decay(gradients: list[Tensor], weights: Sequence[Variable], decay: Tensor) -> list[Tensor]:
     """The gradients of the loss plus decay / 2 x the sum of squares of all weights but biases, as in tensor2tensor.
 
     Its biases are those of dense layers and the shift of layer normalisation, which Keras calls beta.

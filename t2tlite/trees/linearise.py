@@ -18,11 +18,27 @@ import dataclasses
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from t2tlite.trees.restore import NORMALISED_TAG, PUNCTUATION_TAGS, Event, Restored, restore
+from t2tlite.trees.restore import (
+    NORMALISED_TAG,
+    PUNCTUATION_TAGS,
+    PUNCTUATION_WORDS,
+    Event,
+    Restored,
+    restore,
+    tree_word,
+)
 from t2tlite.trees.tree import CLOSE, OPEN, ROOT, TAG, Tree, split_words
 
 PIECE = re.compile(r"[()][^()\s\0]*|[^()\s\0]+", re.ASCII)
+
+
+class Leaf(NamedTuple):
+    """What a sequence has for a word."""
+
+    token: str  # the word itself, or its tag; "" if any tag may be chosen
+    may_be_punctuation: bool  # one of PUNCTUATION_TAGS may be chosen instead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +73,16 @@ class Linearisation:
         events, malformed = self._events(sequence)
         return restore(events, words, malformed, fit_tags, self.has_words)
 
+    def leaves(self, words: Sequence[str]) -> list[Leaf]:
+        """What a sequence that is a tree over these words has for each. Raises ValueError as `tree_word`."""
+        leaves = []
+        for word in map(tree_word, words):
+            tag = PUNCTUATION_WORDS.get(word)
+            ambiguous = tag is None and not any(character.isalnum() for character in word)
+            token = word if self.has_words else "" if self.has_tags else NORMALISED_TAG
+            leaves.append(Leaf(tag or token, may_be_punctuation=ambiguous))
+        return leaves
+
     def symbols(self, tree: Tree) -> set[str]:
         """The tokens of a tree's brackets and tags."""
         return set(split_words(dataclasses.replace(self, has_tags=True).write(tree)))
@@ -85,6 +111,13 @@ class Tensor2tensorLinearisation(Linearisation):
     def write(self, tree: Tree) -> str:
         """The labels of a tree with any root, separated by one space."""
         return " ".join(f"/{node.label}" if kind == CLOSE else node.label for kind, node in list(tree.walk())[1:-1])
+
+    def leaves(self, words: Sequence[str]) -> list[Leaf]:
+        """Raises ValueError: the form does not say what is a bracket."""
+        raise ValueError(
+            "tree_constraint requires trees with brackets. Received: a parser whose --linearisation is t2t. Decode "
+            "with tree_constraint=false."
+        )
 
     def _events(self, sequence: str) -> tuple[list[Event], int]:
         events, malformed = [], 0

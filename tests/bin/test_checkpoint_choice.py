@@ -7,7 +7,7 @@ import shutil
 import pytest
 from tiny_run import small
 
-from t2tlite.bin import t2t_decoder, t2t_trainer
+from t2tlite.bin import t2t_decoder
 from t2tlite.files.checkpoint_paths import list_checkpoints, remove_checkpoint
 from t2tlite.programs.runs.checkpoint_choice import after_training, checkpoint_notes
 from t2tlite.run_folder import DevEvaluation, RunFolder
@@ -40,27 +40,28 @@ def test_last_lines_name_the_newest_and_the_best_checkpoint(tiny_run, tmp_path, 
     ]
 
 
-def test_the_newest_is_the_best(tiny_run_copy):
+ONE_WORSE = "The last evaluation found none better; --early_stopping_evals=N stops training after N such evaluations."
+
+
+@pytest.mark.parametrize(
+    ("step", "metrics", "stops_early", "expected"),
+    [
+        (120, {}, False, ["Its newest checkpoint, of step 120, is also the best by dev loss: dev loss 2.0000."]),
+        (80, {}, True, ["Newest checkpoint, step 120: ", "Best checkpoint by dev loss, step 80: dev loss 2.0000. "]),
+        (80, {}, False, ["Newest checkpoint, ", "Best checkpoint by dev loss, ", ONE_WORSE]),
+        (
+            80,
+            {"bleu": 30.126, "chrf2": 50.0},
+            True,
+            ["Newest ", "Best checkpoint by dev BLEU, step 80: dev loss 2.0000, BLEU 30.13, chrF2 50.00. "],
+        ),
+    ],
+)
+def test_the_newest_and_the_best_are_named(tiny_run_copy, step, metrics, stops_early, expected):
     run = RunFolder(tiny_run_copy)
-    run.write_best(DevEvaluation(120, {"loss": 2.0}))
-    said = ["Its newest checkpoint, of step 120, is also the best by dev loss: dev loss 2.0000."]
-    assert after_training(run, stops_early=False) == said
-
-
-def test_stopped_early_there_is_no_hint_to_do_so(tiny_run_copy):
-    run = RunFolder(tiny_run_copy)
-    run.write_best(DevEvaluation(80, {"loss": 2.0}))
-    assert len(after_training(run, stops_early=True)) == 2
-    *_, hint = after_training(run, stops_early=False)
-    said = "The last evaluation found none better; --early_stopping_evals=N stops training after N such evaluations."
-    assert hint == said
-
-
-def test_chosen_by_bleu(tiny_run_copy):
-    run = RunFolder(tiny_run_copy)
-    run.write_best(DevEvaluation(80, {"loss": 2.5, "bleu": 30.126, "chrf2": 50.0}))
-    _, best, _ = after_training(run, stops_early=False)
-    assert best.startswith("Best checkpoint by dev BLEU, step 80: dev loss 2.5000, BLEU 30.13, chrF2 50.00. ")
+    run.write_best(DevEvaluation(step, {"loss": 2.0, **metrics}))
+    said = after_training(run, stops_early=stops_early)
+    assert [line[: len(start)] for line, start in zip(said, expected, strict=True)] == expected
 
 
 def test_without_evaluations_nothing_is_said(tiny_run_copy):
@@ -116,11 +117,3 @@ def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, eagerly, source
     for path in list_checkpoints(tiny_run_copy):  # a run given away with that checkpoint alone
         remove_checkpoint(path)
     assert checkpoint_notes(run, averaged) == [f"Using checkpoint {averaged}."]
-
-
-def test_early_stopping_is_easy_to_find(capsys):
-    assert t2t_trainer.main(["--help"]) == 0
-    text = capsys.readouterr().out
-    flag = text.index("  --early_stopping_evals\n")
-    assert "--early_stopping_evals=" in text[: text.index("Flags:")]
-    assert "Early stopping: stop after this many evaluations" in text[flag:]

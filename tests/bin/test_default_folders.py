@@ -8,7 +8,16 @@ import shutil
 import pytest
 from tiny_run import SMALL
 
-from t2tlite.bin import flags, t2t_avg_checkpoints, t2t_datagen, t2t_decoder, t2t_trainer
+from t2tlite.bin import (
+    flags,
+    t2t_attention,
+    t2t_avg_checkpoints,
+    t2t_datagen,
+    t2t_decoder,
+    t2t_export,
+    t2t_report,
+    t2t_trainer,
+)
 from t2tlite.data.dataset import open_dataset
 
 NAMES = ["--problem=twenty_words", "--hparams_set=twenty_words_tiny"]
@@ -95,3 +104,27 @@ def test_the_command_that_makes_the_data_is_complete(empty, argv, command, capsy
     assert t2t_trainer.main([*argv, "--hparams_set=transformer_tiny"]) == 1
     assert f" Run t2t-datagen {command} first; " in capsys.readouterr().err
     assert flags.Command("", t2t_datagen.main.names, lambda args: None)(shlex.split(command)) == 0  # it has these flags
+
+
+COMMANDS = {
+    t2t_attention: ["--source=cat"],
+    t2t_avg_checkpoints: [],
+    t2t_decoder: ["--split=test"],
+    t2t_export: ["--export_dir=out", "--format=keras"],
+    t2t_report: [],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
+    flags = COMMANDS[command]
+    assert command.main(flags) == 1
+    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
+    for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
+        assert command.main([f"--output_dir={folder}", *flags]) == 1
+        message = f"The run must be a folder that t2t-trainer made (--output_dir). Received: {folder}, which"
+        assert message in capsys.readouterr().err
+    assert command.main([f"--output_dir={tiny_run.run}/best", *flags]) == 1
+    hint = f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best."
+    assert hint in capsys.readouterr().err
+    assert list(empty.iterdir()) == []

@@ -91,18 +91,12 @@ def f1_of(written, gold):
     return score.f1
 
 
-# the whole way, from nothing to a score
-
-
 def test_learns_to_parse(trained_parser, loaded_once, tmp_path, capsys):
     written = tmp_path / "test.trees"
     assert decode(trained_parser.run, "--split=test", f"--decode_to_file={written}") == 0
     f1 = re.search(r"^F1 (\d+\.\d\d) \(recall .*\) on test \(30 sentences\)$", capsys.readouterr().out, re.MULTILINE)
     assert float(f1[1]) >= 80  # 93 where this was written
     assert len(written.read_text().splitlines()) == 30
-
-
-# splits
 
 
 def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once, capsys):
@@ -131,6 +125,13 @@ def test_f1_of_a_split_is_that_of_the_trees_written(trained_parser, loaded_once,
     assert record["signatures"]["F1"] == "EVALB, COLLINS.prm, all lengths"
     options = {name: record["decode_hparams"][name] for name in ("beam_size", "alpha", "extra_length", "return_beams")}
     assert options == {"beam_size": 21, "alpha": 0.3, "extra_length": 300, "return_beams": 1}  # section 6.3
+
+
+@pytest.mark.parametrize("engine_option", ["beam_size=21", "sampling_method=random"])
+def test_tree_constraint_leaves_nothing_to_repair(engine_option, trained_parser, loaded_once, tmp_path, capsys):
+    options = f"--decode_hparams={engine_option},tree_constraint=true"
+    assert decode(trained_parser.run, "--split=dev", options, f"--decode_to_file={tmp_path / 'dev.trees'}") == 0
+    assert re.search("^Sequences repaired to make trees: 0 of 30$", capsys.readouterr().out, re.MULTILINE)
 
 
 def test_examples_of_a_split_show_trees(trained_parser, loaded_once, tmp_path, capsys):
@@ -172,9 +173,6 @@ def test_an_interrupted_split_resumes(trained_parser, loaded_once, tmp_path, cap
     assert seen == [12, 12, 6, 12, 12, 12, 6]
     assert outcomes[2] == outcomes[0]
     assert re.search(r"^Sequences repaired to make trees: [1-9]\d* of 30", outcomes[0][0], re.MULTILINE)
-
-
-# files, what is typed, Python
 
 
 def test_file_to_file(trained_parser, loaded_once, tmp_path, capsys):
@@ -258,9 +256,6 @@ def test_what_parse_refuses(model):
         model.parse(["bird"], beamsize=2)
 
 
-# F1 while training
-
-
 def test_f1_of_dev_while_training(trained_parser, loaded_once, tmp_path):
     message = re.search(
         r"step 300: .*, F1 (\d+\.\d\d) \(recall .*, unscored sentences 0, .*\) \(best so far\)", trained_parser.stderr
@@ -282,9 +277,6 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
         score = Score("F1", {"F1": f1}, {"F1": "EVALB"})
         assert _Loop._keep_if_best(state, Evaluation(loss, 0.5, 10), score) == better
     assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
-
-
-# other ways to write trees, and the other direction
 
 
 @pytest.mark.slow

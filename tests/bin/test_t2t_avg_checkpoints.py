@@ -19,16 +19,18 @@ def run(tiny_run, tmp_path_factory):
     return Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("average") / "run"))
 
 
-def test_mean_of_the_newest_two(run, eagerly, tmp_path, capsys):
+def test_mean_of_the_newest_two(run, tmp_path, capsys):
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
     said = f"Averaged 2 checkpoints, {run}/model.ckpt-80 to {run}/model.ckpt-120, into {run}/averaged/model.ckpt-120."
     assert capsys.readouterr().out.strip() == said
+
     first, second = tensors(run / "model.ckpt-80"), tensors(run / "model.ckpt-120")
     averaged = tensors(run / "averaged" / "model.ckpt-120")
     assert len(averaged) > 10
     for name, mean in averaged.items():  # weights alone, without the optimizer
         np.testing.assert_allclose(mean, (first[name] + second[name]) / 2, rtol=1e-6, atol=1e-7, err_msg=name)
         assert not np.array_equal(first[name], second[name]), name
+
     source = tmp_path / "in.txt"
     source.write_text("red cat sees dog\n")
     flags = [f"--output_dir={run}", f"--checkpoint_path={run}/averaged", f"--decode_from_file={source}"]
@@ -88,10 +90,3 @@ def test_no_checkpoint(run, tmp_path, capsys):
     shutil.copy(run / "hparams.json", tmp_path)
     assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
     assert f"A run needs a checkpoint to average. {tmp_path} has none." in capsys.readouterr().err
-
-
-def test_no_run(tmp_path, capsys):
-    assert t2t_avg_checkpoints.main([]) == 1
-    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
-    assert t2t_avg_checkpoints.main([f"--output_dir={tmp_path}"]) == 1
-    assert "The run must be a folder that t2t-trainer made (--output_dir)." in capsys.readouterr().err

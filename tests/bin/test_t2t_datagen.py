@@ -13,22 +13,22 @@ import time
 import pytest
 
 from t2tlite.bin import t2t_datagen
+from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 
-SCRIPT = """
+SLOW = """
 import sys, time
 from t2tlite.data import encode_shards
 from t2tlite.bin import t2t_datagen
 encode_shards.CHUNK_PAIRS = 40
-if sys.argv[1] == "slow":
-    chunks = encode_shards.chunks
-    def slow(*args):
-        for chunk in chunks(*args):
-            time.sleep(0.3)
-            yield chunk
-    encode_shards.chunks = slow
+chunks = encode_shards.chunks
+def slow(*args):
+    for chunk in chunks(*args):
+        time.sleep(0.3)
+        yield chunk
+encode_shards.chunks = slow
 if __name__ == "__main__":
-    sys.exit(t2t_datagen.main(sys.argv[2:]))
+    sys.exit(t2t_datagen.main(sys.argv[1:]))
 """
 
 
@@ -57,97 +57,75 @@ def files(folder):
 
 def test_own_files(corpus, tmp_path, capsys):
     data = tmp_path / "data"
+
     assert t2t_datagen.main([*corpus, f"--data_dir={data}", "--num_processes=1"]) == 0
     assert "parallel_text: made in" in capsys.readouterr().out
     assert t2t_datagen.main([*corpus, f"--data_dir={data}"]) == 0
     assert "already complete, nothing to do" in capsys.readouterr().out
+
     dataset = open_dataset(data, "parallel_text_rev")
     assert len(dataset.store("train")) == 400
     assert dataset.store("dev").target_text() == (tmp_path / "dev.en").read_text().splitlines()
 
 
-def test_killed_in_the_middle_then_run_again(corpus, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script)]
-    end = [*corpus, "--num_processes=2"]
-    subprocess.run([*command, "fast", *end, f"--data_dir={tmp_path / 'whole'}"], check=True, capture_output=True)
-    data = tmp_path / "killed"
-    with subprocess.Popen(
-        [*command, "slow", *end, f"--data_dir={data}"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
-    ) as running:
+@pytest.fixture
+def begun(corpus, tmp_path):
+    """The command, in two processes of its own, in the middle of its work, and its data directory."""
+    (tmp_path / "script.py").write_text(SLOW)
+    data = tmp_path / "data"
+    command = [sys.executable, str(tmp_path / "script.py"), *corpus, "--num_processes=2", f"--data_dir={data}"]
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as running:
         give_up = time.monotonic() + 60
         while not list(data.glob("*/train-00001.arrow")) and time.monotonic() < give_up:
             time.sleep(0.02)
-        running.send_signal(signal.SIGKILL)
-        running.stderr.read()  # ends when the encoding processes, which hold it too, have ended
+        yield running, data
+
+
+def test_killed_in_the_middle_then_run_again(begun, corpus, tmp_path, monkeypatch, capsys):
+    running, data = begun
+    running.send_signal(signal.SIGKILL)
+    running.stderr.read()  # ends when the encoding processes, which hold it too, have ended
     shards = {path: path.stat().st_mtime_ns for path in data.glob("*/*.arrow")}
     assert 2 <= len(shards) < 11
     with pytest.raises(FileNotFoundError, match="no finished data of parallel_text"):
         open_dataset(data, "parallel_text")
-    done = subprocess.run([*command, "fast", *end, f"--data_dir={data}"], check=True, capture_output=True, text=True)
-    assert "parallel_text: made in" in done.stdout
+
+    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 40)
+    for folder in (data, tmp_path / "whole"):
+        assert t2t_datagen.main([*corpus, "--num_processes=1", f"--data_dir={folder}"]) == 0
+        assert "parallel_text: made in" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in shards} == shards
     assert files(data) == files(tmp_path / "whole")
 
 
-def test_interrupted_by_the_user(corpus, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    data = tmp_path / "data"
-    command = [sys.executable, str(script), "slow", *corpus, "--num_processes=2", f"--data_dir={data}"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as running:
-        give_up = time.monotonic() + 60
-        while not list(data.glob("*/train-00001.arrow")) and time.monotonic() < give_up:
-            time.sleep(0.02)
-        os.killpg(running.pid, signal.SIGINT)  # as the terminal does: every process of the command
-        message = running.stderr.read()
+def test_interrupted_by_the_user(begun):
+    running, data = begun
+    os.killpg(running.pid, signal.SIGINT)  # as the terminal does: every process of the command
+    message = running.communicate()[1]
     assert running.returncode == 130
     assert message.rstrip().endswith("Interrupted.")
     assert "Traceback" not in message
     assert not list(data.rglob("*.tmp"))
 
 
-def bad_utf8(folder):
-    with (folder / "train.en").open("ab") as file:
-        file.write(b"caf\xe9\n")
-    with (folder / "train.de").open("a") as file:
-        file.write("Kaffee\n")
-
-
-def uneven(folder):
-    with (folder / "dev.de").open("a") as file:
-        file.write("one more\n")
-
-
-def no_file(folder):
-    (folder / "dev.de").unlink()
-
-
-def empty(folder):
-    for name in ("train.en", "train.de"):
-        (folder / name).write_text("")
-
-
-def not_gzip(folder):
-    (folder / "train.en").write_bytes(gzip.compress(b"one\n")[:-3])
-
-
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("damaged", "message"),
     [
-        (bad_utf8, "train.en"),
-        (uneven, "dev.de"),
-        (no_file, "dev.de"),
-        (empty, "parallel_text needs at least one pair"),
-        (not_gzip, "train.en"),
+        ({"train.en": b"caf\xe9\n", "train.de": b"Kaffee\n"}, "train.en"),
+        ({"dev.de": b"too few\n"}, "dev.de"),
+        ({"dev.de": None}, "dev.de"),
+        ({"train.en": b"", "train.de": b""}, "parallel_text needs at least one pair"),
+        ({"train.en": gzip.compress(b"one\n")[:-3]}, "train.en"),
     ],
+    ids=["not UTF-8", "uneven", "missing", "empty", "cut short"],
 )
-def test_bad_files_change_nothing(corpus, tmp_path, capsys, damage, message):
+def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     data_dir, new = tmp_path / "made", tmp_path / "new"
     assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"]) == 0
     before = files(data_dir)
-    damage(tmp_path)
+    for name, content in damaged.items():
+        (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     capsys.readouterr()
     assert t2t_datagen.main([*corpus, f"--data_dir={new}", "--num_processes=1"]) == 1
     output = capsys.readouterr()
@@ -171,7 +149,9 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damage, message):
 )
 def test_mistakes(arguments, message, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+
     assert t2t_datagen.main(arguments) == 1
+
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
 
@@ -181,25 +161,3 @@ def test_registry_help(capsys):
     text = capsys.readouterr().out
     assert "parallel_text_rev" in text
     assert "transformer_base" in text
-
-
-def test_problem_of_a_users_package(tmp_path, capsys):
-    package = tmp_path / "my_datagen_package"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        "import dataclasses\n"
-        "from t2tlite import registry\n"
-        "from t2tlite.data.problem import Problem\n"
-        "@registry.register_problem\n"
-        "@dataclasses.dataclass(frozen=True)\n"
-        "class CountingTask(Problem):\n"
-        "    '''Numbers.'''\n"
-        "    def splits(self):\n"
-        "        return 'train', 'dev'\n"
-        "    def pairs(self, split, tmp_dir):\n"
-        "        yield from ((str(i), str(i + 1)) for i in range(1000))\n"
-    )
-    command = [f"--t2t_usr_dir={package}", "--problem=counting_task", f"--data_dir={tmp_path}/data"]
-    assert t2t_datagen.main([*command, "--vocab_size=270", "--num_processes=1"]) == 0
-    assert "counting_task" in capsys.readouterr().out
-    assert len(open_dataset(tmp_path / "data", "counting_task").store("train")) == 1000

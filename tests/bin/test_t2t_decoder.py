@@ -11,17 +11,13 @@ import sys
 
 import numpy as np
 import pytest
+from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_bleu, t2t_decoder
 from t2tlite.data.dataset import open_dataset
 from t2tlite.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
-
-
-@pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
 
 
 def decode(tiny_run, *more):
@@ -31,9 +27,6 @@ def decode(tiny_run, *more):
 def write(path, text):
     path.write_bytes(text.encode())
     return path
-
-
-# files
 
 
 def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
@@ -78,9 +71,6 @@ def test_empty_file(tiny_run, tmp_path):
     source, target = write(tmp_path / "in.txt", ""), tmp_path / "out.txt"
     assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
     assert target.read_bytes() == b""
-
-
-# splits
 
 
 def test_split_is_scored_and_shown(tiny_run, capsys):
@@ -133,8 +123,7 @@ def test_a_split_that_the_data_does_not_have(tiny_run, tiny_run_copy, tmp_path, 
 
 
 def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, eagerly, tmp_path, capsys):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
     assert t2t_decoder.main([f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}"]) == 0
     assert capsys.readouterr().out == "katze rot hund sieht\n"
@@ -147,9 +136,6 @@ def test_run_copied_elsewhere_and_data_gone(tiny_run, tiny_run_copy, eagerly, tm
         f"translations {tiny_run_copy}/decodes/test.120.txt, references {tiny_run_copy}/decodes/test.120.ref\n"
         in capsys.readouterr().out
     )
-
-
-# what is typed
 
 
 def typed(monkeypatch, *lines):
@@ -183,9 +169,6 @@ def test_interactive_ends_at_an_empty_line(tiny_run, monkeypatch, capsys):
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-# scores
-
-
 def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     pairs = [("red cat sees dog", "katze rot hund sieht"), ("horse bites bird", "vogel"), ("fish likes cat", "")]
     file = write(tmp_path / "pairs.tsv", "".join(f"{source}\t{target}\n" for source, target in pairs))
@@ -204,29 +187,6 @@ def test_scores_equal_the_logits(tiny_run, model, tmp_path, capsys):
     penalised = [value / ((5 + length) / 6) ** 0.6 for value, length in zip(expected, lengths, strict=True)]
     np.testing.assert_allclose(scores, penalised, atol=2e-5)
     assert shown[0] > -1 > shown[1]  # the right translation, and a wrong one
-
-
-@pytest.mark.parametrize("bad", ["no tab here", "two\ttabs\there", ""])
-def test_score_file_with_a_bad_line(tiny_run, tmp_path, capsys, bad):
-    file = write(tmp_path / "pairs.tsv", f"cat\tkatze\n{bad}\n")
-    assert decode(tiny_run, f"--score_file={file}") == 1
-    stderr = capsys.readouterr().err
-    assert f"Each line must be source TAB target. Received: {file}, line 2: {bad!r}." in stderr
-
-
-# what is refused
-
-
-def test_too_long_a_line_leaves_the_old_output(tiny_run, tmp_path, capsys):
-    source = write(tmp_path / "in.txt", "cat\n" + "cat " * 2100 + "\n")
-    target = write(tmp_path / "out.txt", "old\n")
-    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 1
-    stderr = capsys.readouterr().err
-    assert re.search(
-        rf"at most 2,048 tokens\. Received: {source}, line 2 with 2,\d\d\d tokens, beginning 'cat cat", stderr
-    )
-    assert target.read_text() == "old\n"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]
 
 
 @pytest.mark.parametrize(
@@ -264,24 +224,6 @@ def test_new_folder_of_the_output_is_reported(tiny_run, tmp_path, capsys):
     assert target.read_text() == "katze rot hund sieht\n"
 
 
-def test_output_dir_that_is_no_run(tiny_run, tmp_path, capsys):
-    assert t2t_decoder.main(["--split=test"]) == 1
-    assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}/best", "--split=test"]) == 1
-    assert f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best." in capsys.readouterr().err
-    for folder in (tmp_path, tmp_path / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
-        assert t2t_decoder.main([f"--output_dir={folder}", "--split=test"]) == 1
-        stderr = capsys.readouterr().err
-        assert f"The run must be a folder that t2t-trainer made (--output_dir). Received: {folder}, which" in stderr
-
-
-def test_text_that_is_not_utf8(tiny_run, tmp_path, capsys):
-    source = tmp_path / "in.txt"
-    source.write_bytes("cat\nköpfe\n".encode("latin-1"))
-    assert decode(tiny_run, f"--decode_from_file={source}") == 1
-    assert f"{source}, line 2: text must be UTF-8." in capsys.readouterr().err
-
-
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])
@@ -293,9 +235,6 @@ def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     assert capsys.readouterr().out == "katze rot hund sieht\n"
 
 
-# in a process of its own
-
-
 @pytest.mark.slow
 def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     source = write(tmp_path / "in.txt", "red cat sees dog\n")
@@ -305,3 +244,30 @@ def test_terminal_shows_nothing_of_tensorflow(tiny_run, tmp_path):
     assert done.stdout == "katze rot hund sieht\n"
     for noise in ("oneDNN", "cudart", "cuInit", "InitializeLog", "WARNING", "Warning"):
         assert noise not in done.stderr
+
+
+BAD_PAIR = r"Each line must be source TAB target\. Received: FILE, line 2: "
+
+
+@pytest.mark.parametrize(
+    ("flag", "content", "message"),
+    [
+        (
+            "decode_from_file",
+            "cat\n" + "cat " * 2100,
+            r"at most 2,048 tokens\. Received: FILE, line 2 with 2,\d+ tokens, b",
+        ),
+        ("decode_from_file", "cat\nk\udcf6pfe\n", r"FILE, line 2: text must be UTF-8\."),
+        ("score_file", "cat\tkatze\nno tab here\n", BAD_PAIR + r"'no tab here'\."),
+        ("score_file", "cat\tkatze\ntwo\ttabs\there\n", BAD_PAIR + r"'two\\ttabs\\there'\."),
+        ("score_file", "cat\tkatze\n\n", BAD_PAIR + r"''\."),
+    ],
+    ids=["too long", "not UTF-8", "no tab", "two tabs", "blank"],
+)
+def test_bad_line_is_named_and_leaves_the_old_output(tiny_run, tmp_path, capsys, flag, content, message):
+    source, target = tmp_path / "in.txt", write(tmp_path / "out.txt", "old\n")
+    source.write_bytes(content.encode(errors="surrogateescape"))
+    assert decode(tiny_run, f"--{flag}={source}", f"--decode_to_file={target}") == 1
+    assert re.search(message.replace("FILE", str(source)), capsys.readouterr().err)
+    assert target.read_text() == "old\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt", "out.txt"]

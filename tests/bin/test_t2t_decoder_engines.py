@@ -46,28 +46,6 @@ def test_records_of_engines_have_names_of_their_own(tiny_run_copy, capsys):
     assert engines == [("tensorflow", ""), ("ctranslate2", "float32"), ("ctranslate2", "int8")]
 
 
-def test_output_of_another_engine_is_not_resumed(tiny_run_copy, tmp_path, capsys, monkeypatch):
-    from t2tlite.programs.bulk import decode_file
-    from t2tlite.programs.runs.translator import Translator
-
-    monkeypatch.setattr(decode_file, "FILE_WINDOW", 1)
-    source, target = tmp_path / "in.txt", tmp_path / "out.txt"
-    source.write_text("red cat sees dog\ngreen mouse likes bird now\n", encoding="utf-8")
-    flags = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", f"--decode_to_file={target}"]
-    decoded, calls = Translator.decode, []
-
-    def stop(self, *args):
-        calls.append(self)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return decoded(self, *args)
-
-    monkeypatch.setattr(Translator, "decode", stop)
-    assert t2t_decoder.main(flags) == 130
-    assert t2t_decoder.main([*flags, CTRANSLATE2]) == 0
-    assert "out.txt.part cannot be resumed: it was made with another engine, quantization" in capsys.readouterr().err
-
-
 def test_missing_package_is_one_message(tiny_run_copy, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctranslate2", None)
     assert decode(tiny_run_copy, "--split=dev", CTRANSLATE2) == 1
@@ -93,10 +71,6 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
         (["--engine=onnx"], "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
         (["--quantization=int8"], "quantization goes with engine=ctranslate2; "),
         ([CTRANSLATE2, "--quantization=int4"], "quantization must be one of float32, "),
-        (
-            [CTRANSLATE2, "--verbosity=loud"],
-            "--verbosity must be one of debug, info, warning, error. Received: 'loud'.",
-        ),
     ],
 )
 def test_refused(tiny_run, capsys, flags, message):

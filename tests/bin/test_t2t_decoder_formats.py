@@ -14,11 +14,6 @@ pytestmark = pytest.mark.usefixtures("loaded_once")
 SENTENCES = ["red cat sees dog", "", "horse bites bird today"]
 
 
-@pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
-
-
 @pytest.fixture
 def written(tiny_run, tmp_path):
     """written(lines, *flags): the lines that t2t-decoder writes."""

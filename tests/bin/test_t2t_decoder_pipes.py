@@ -168,9 +168,6 @@ def test_standard_output_that_takes_text_alone(tiny_run, tmp_path):
     assert out.getvalue().splitlines() == TRANSLATIONS
 
 
-# in a process of its own
-
-
 @pytest.mark.slow
 def test_other_program_talks_to_t2t_decoder(tiny_run):
     command = [sys.executable, "-m", "t2tlite.bin.t2t_decoder", f"--output_dir={tiny_run.run}", "--decode_interactive"]

@@ -13,9 +13,10 @@ from t2tlite.bin import t2t_evalb
 def files(tmp_path):
     """Writes a gold file and a file of predictions, and returns the flags that name them."""
 
-    def write(gold: str, predicted: str) -> list[str]:
+    def write(gold: str, predicted: str | None) -> list[str]:
         for name, text in (("gold", gold), ("predicted", predicted)):
-            (tmp_path / f"{name}.trees").write_text(text, encoding="utf-8")
+            if text is not None:
+                (tmp_path / f"{name}.trees").write_text(text, encoding="utf-8")
         return [f"--{name}={tmp_path}/{name}.trees" for name in ("gold", "predicted")]
 
     return write
@@ -103,39 +104,27 @@ def test_the_parameters_cutoff_is_used(files, tmp_path, capsys):
     assert "\n-- len<=1 --\nNumber of sentence        =      1\n" in capsys.readouterr().out
 
 
-def test_other_numbers_of_lines(files, capsys):
-    assert t2t_evalb.main(files("(A a)\n(A a)\n(A a)\n", "(A a)\n\n")) == 1
-    message = capsys.readouterr().err
-    assert "gold.trees with 3" in message
-    assert "predicted.trees with 2" in message
-    assert "Traceback" not in message
-
-
-def test_empty_files(files, capsys):
-    assert t2t_evalb.main(files("", "")) == 1
-    assert "predicted.trees with 0" in capsys.readouterr().err
-
-
-def test_unbalanced_brackets(files, capsys):
-    assert t2t_evalb.main(files("(S (A a))\n(S (A a))\n", "(S (A a))\n(S (A a)\n")) == 1
+@pytest.mark.parametrize(
+    ("gold", "predicted", "messages"),
+    [
+        ("(A a)\n(A a)\n(A a)\n", "(A a)\n\n", ["gold.trees with 3", "predicted.trees with 2"]),
+        ("", "", ["predicted.trees with 0"]),
+        ("(S (A a))\n(S (A a))\n", "(S (A a))\n(S (A a)\n", ["predicted.trees, line 2: every bracket must be closed"]),
+        ("(A a)\n", None, ["predicted.trees, which does not exist"]),
+    ],
+)
+def test_refused_files(files, capsys, gold, predicted, messages):
+    assert t2t_evalb.main(files(gold, predicted)) == 1
     captured = capsys.readouterr()
-    assert "predicted.trees, line 2: every bracket must be closed" in captured.err
+    assert [message for message in [*messages, "t2tlite: "] if message not in captured.err] == []
+    assert "Traceback" not in captured.err
     assert captured.out == ""
 
 
-def test_bad_parameter_file(files, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("flag", "message"), [("--prm=FOLDER/my.prm", "my.prm, line 1: "), ("--predicted=", "--predicted must be given")]
+)
+def test_refused_flags(files, tmp_path, capsys, flag, message):
     (tmp_path / "my.prm").write_text("LABELLED 1\n", encoding="utf-8")
-    assert t2t_evalb.main([*files("(A a)\n", "(A a)\n"), f"--prm={tmp_path}/my.prm"]) == 1
-    assert "my.prm, line 1: " in capsys.readouterr().err
-
-
-def test_missing_file(files, tmp_path, capsys):
-    argv = files("(A a)\n", "(A a)\n")
-    (tmp_path / "predicted.trees").unlink()
-    assert t2t_evalb.main(argv) == 1
-    assert "predicted.trees, which does not exist" in capsys.readouterr().err
-
-
-def test_flags_must_be_given(files, capsys):
-    assert t2t_evalb.main(files("(A a)\n", "(A a)\n")[:1]) == 1
-    assert "--predicted must be given" in capsys.readouterr().err
+    assert t2t_evalb.main([*files("(A a)\n", "(A a)\n"), flag.replace("FOLDER", str(tmp_path))]) == 1
+    assert message in capsys.readouterr().err

@@ -13,6 +13,7 @@ import urllib.request
 
 import pytest
 from server_process import Process
+from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_serve
 from t2tlite.programs.serving.options import ServerOptions
@@ -38,12 +39,6 @@ def test_a_run_is_required(capsys):
     assert "--output_dir must be given. --help explains the flags." in refused(capsys)
 
 
-def test_a_folder_that_is_no_run(capsys, tmp_path):
-    assert "The run must be a folder that t2t-trainer made (--output_dir)." in refused(
-        capsys, f"--output_dir={tmp_path}"
-    )
-
-
 def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
     for file in [*tiny_run_copy.glob("model.ckpt*"), tiny_run_copy / "checkpoint"]:
         file.unlink(missing_ok=True)
@@ -51,22 +46,16 @@ def test_a_run_without_a_checkpoint(capsys, tiny_run_copy):
     assert re.search(r"[Cc]heckpoint", refused(capsys, f"--output_dir={tiny_run_copy}"))
 
 
-def test_a_run_of_a_version_that_recorded_other_fields(capsys, tiny_run_copy):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    del manifest["vocabulary"]
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    assert "manifest.json" in refused(capsys, f"--output_dir={tiny_run_copy}")
-
-
-def test_a_run_that_does_not_record_its_languages(capsys, tiny_run_copy):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    del manifest["languages"]
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
-    message = refused(capsys, f"--output_dir={tiny_run_copy}")
-    assert (
-        f"--languages must be given, since {tiny_run_copy} does not record its languages (problem twenty_words)."
-        in message
-    )
+@pytest.mark.parametrize(
+    ("missing", "message"),
+    [
+        ("vocabulary", "manifest.json"),
+        ("languages", "--languages must be given, since RUN does not record its languages (problem twenty_words)."),
+    ],
+)
+def test_a_manifest_without_a_field(capsys, tiny_run_copy, missing, message):
+    change_manifest(tiny_run_copy, **{missing: None})
+    assert message.replace("RUN", str(tiny_run_copy)) in refused(capsys, f"--output_dir={tiny_run_copy}")
 
 
 def test_two_runs_of_a_language_pair(capsys, tiny_run):
@@ -86,6 +75,7 @@ def test_a_port_in_use(capsys, tiny_run):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
+        ("--output_dir=absent", "The run must be a folder that t2t-trainer made (--output_dir)."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
         ("--host=no.such.host.invalid", "--host must be a name or address of this machine. Received: 'no.such.host"),
         ("--checkpoint_path=nothing", "nothing"),

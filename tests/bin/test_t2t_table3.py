@@ -251,14 +251,10 @@ def test_times_are_shown_as_they_come(tiny_run, monkeypatch, capsys):
 
 def test_an_interrupt_ends_a_dry_run_within_an_operation():
     """In a C function, which stands for a step of TensorFlow, Python would raise KeyboardInterrupt after its end."""
-    code = "\n".join(
-        (
-            "from t2tlite.training.signals import interrupt_ends_process",
-            "with interrupt_ends_process():",
-            "    print('in it', flush=True)",
-            "    sum(range(10**13))",
-        )
-    )
+    code = """from t2tlite.training.signals import interrupt_ends_process
+with interrupt_ends_process():
+    print('in it', flush=True)
+    sum(range(10**13))"""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
         process.stdout.readline()
         process.send_signal(signal.SIGINT)

@@ -167,6 +167,9 @@ def test_early_stopping_counts_evaluations_not_steps(tiny_run, tmp_path, fake_de
     assert small(tiny_run, run, *how, "--local_eval_frequency=1") == 0
     assert "Stopping early at step 6: 3 evaluations without a better one." in capsys.readouterr().err
     assert evaluated(run) == ({2: 1.0, 4: 2.0, 5: 2.0, 6: 2.0}, 2)
+    fake_dev_losses += [2.0]
+    assert small(tiny_run, run, *how, "--local_eval_frequency=1") == 0
+    assert "Nothing to train: the run stopped early at step 6." in capsys.readouterr().err
 
 
 def test_checkpoint_interval_leaves_out_evaluations(tiny_run, tmp_path, fake_dev_losses, monkeypatch):

@@ -53,27 +53,21 @@ def test_stopped_by_a_signal_then_run_again_equals_uninterrupted(tiny_run, tmp_p
 CHANGED = "--hparams=batch_size=512,accumulate_steps=2"
 
 
-def trained_nothing(job, config, hooks):
-    """Stands for `train` where only what is written before the first step matters."""
-    hooks.begin()
-    return Evaluation(1.0, 0.5, 10)
-
-
-def test_resumed_without_the_set_its_flags_still_name_it(tiny_run, tmp_path, monkeypatch, fake_dev_losses):
+def test_resumed_without_the_set_its_flags_still_name_it(tiny_run, tmp_path, fake_dev_losses):
     """A report compares the run's hparams with those of the set that flags.txt names."""
     run = tmp_path / "run"
-    fake_dev_losses += [3.0]
+    fake_dev_losses += [3.0, 2.0, 1.0]
     begun = f"--hparams={SMALL},label_smoothing=0.2"
     assert train(tiny_run, run, begun, "--global_batch_tokens=1024", "--train_steps=1") == 0
     before = RunFolder(run).flags()
     assert before["hparams_set"] == "twenty_words_tiny"
-    monkeypatch.setattr(training_run, "train", trained_nothing)
-    how = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}", "--train_steps=2"]
-    assert t2t_trainer.main([*how, "--hparams=label_smoothing=0.1,batch_size=512"]) == 0
-    after = RunFolder(run).flags()
-    assert after["hparams_set"] == "twenty_words_tiny"
-    assert after["hparams"] == f"{SMALL},label_smoothing=0.1,batch_size=512"
-    assert (after["train_steps"], after["global_batch_tokens"]) == ("2", "1024")
+    how = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
+    for steps, changes in ((2, ["--hparams=label_smoothing=0.1,batch_size=512"]), (3, [])):
+        assert t2t_trainer.main([*how, f"--train_steps={steps}", *changes]) == 0
+        after = RunFolder(run).flags()
+        assert after["hparams_set"] == "twenty_words_tiny"
+        assert after["hparams"] == f"{SMALL},label_smoothing=0.1,batch_size=512"
+        assert (after["train_steps"], after["global_batch_tokens"]) == (str(steps), "1024")
 
 
 @pytest.mark.slow
@@ -82,8 +76,7 @@ def test_resumes_with_other_hparams(tiny_run, tiny_run_copy):
     assert checkpoint_names(tiny_run_copy)[-1] == "model.ckpt-121"
 
 
-def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, monkeypatch, capsys):
-    monkeypatch.setattr(training_run, "train", trained_nothing)
+def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, no_training, capsys):
     assert train(tiny_run, tiny_run_copy, CHANGED) == 0
     stderr = capsys.readouterr().err
     assert "Changed hparams, from here on: batch_size 1024 -> 512, accumulate_steps 1 -> 2." in stderr
@@ -102,24 +95,14 @@ def test_other_hparams_for_the_same_run(tiny_run, tiny_run_copy, monkeypatch, ca
     assert "holds a run of another problem or vocabulary: twenty_words. Received: twenty_words_rev." in stderr
 
 
-def test_the_recorded_flags_are_a_flagfile(tiny_run, tiny_run_copy, tmp_path, monkeypatch):
+def test_the_recorded_flags_are_a_flagfile(tiny_run, tmp_path, no_training):
     """They train a run as the command did, and flags after them change it."""
-    monkeypatch.setattr(training_run, "train", trained_nothing)
     flagfile = f"--flagfile={tiny_run.run}/flags.txt"
     run = tmp_path / "run"
     assert t2t_trainer.main([flagfile, f"--output_dir={run}", "--random_seed=7"]) == 0
     expected = (tiny_run.run / "flags.txt").read_text().replace(f"={tiny_run.run}\n", f"={run}\n")
     assert (run / "flags.txt").read_text() == expected.replace("--random_seed=1\n", "--random_seed=7\n")
     assert (run / "hparams.json").read_text() == (tiny_run.run / "hparams.json").read_text()
-
-
-def test_a_resumed_run_still_names_its_hparam_set(tiny_run, tiny_run_copy, monkeypatch):
-    monkeypatch.setattr(training_run, "train", trained_nothing)
-    assert train(tiny_run, tiny_run_copy, CHANGED) == 0
-    given = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={tiny_run_copy}"]
-    assert t2t_trainer.main(given) == 0
-    flags = RunFolder(tiny_run_copy).flags()
-    assert (flags["hparams_set"], f"--hparams={flags['hparams']}") == ("twenty_words_tiny", CHANGED)
 
 
 def test_ctrl_c_has_status_130(tiny_run, tmp_path, fake_dev_losses, monkeypatch, capsys):

@@ -15,18 +15,6 @@ from t2tlite.bin import t2t_trainer
 from t2tlite.files.lock import only_process
 from t2tlite.programs.runs import train as training_run
 from t2tlite.run_folder import RunFolder
-from t2tlite.training.evaluation import Evaluation
-
-
-@pytest.fixture
-def no_training(monkeypatch):
-    """Lets a run begin, but train nothing."""
-
-    def begin(job, config, hooks):
-        hooks.begin()
-        return Evaluation(1.0, 0.5, 10)
-
-    monkeypatch.setattr(training_run, "train", begin)
 
 
 def test_what_a_run_is_trained_with_is_recorded(tiny_run):

@@ -6,7 +6,7 @@ import json
 import random
 
 import pytest
-from tiny_task import FileTask, TinyTask, contents, sentences
+from tiny_task import FileTask, TinyTask, contents, write_pairs
 
 from t2tlite.config import HParams
 from t2tlite.data import encode_shards
@@ -25,8 +25,7 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path, "other")
     with pytest.raises(ValueError, match=r"split must be one of train, dev, test\. Received: 'valid'"):
         open_dataset(tmp_path).store("valid")
-    raw = tmp_path / "raw.tsv"
-    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
+    raw = write_pairs(tmp_path / "raw.tsv")
     generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
     with pytest.raises(ValueError, match=r"several problems\. Name one: file_task, tiny_task"):
         open_dataset(tmp_path)
@@ -121,8 +120,7 @@ def test_a_run_and_data_never_share_a_folder(tmp_path):
     assert contents(tmp_path) == before
     run = RunFolder(tmp_path / "file_task")
     run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
-    raw = tmp_path / "raw.tsv"
-    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
+    raw = write_pairs(tmp_path / "raw.tsv")
     with pytest.raises(ValueError, match=r"file_task must hold data\. Received: the folder of a run\. Use another"):
         generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
     assert json.loads((run.path / "manifest.json").read_text())["problem"] == "tiny_task"

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 import pytest
-from tiny_task import FileTask, TinyTask, contents, sentences
+from tiny_task import FileTask, TinyTask, contents, sentences, write_pairs
 
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
@@ -49,8 +49,7 @@ def test_what_is_stored_decodes_to_the_text(tmp_path):
 
 
 def test_manifest(tmp_path):
-    raw = tmp_path / "raw.tsv"
-    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(120, 4)))
+    raw = write_pairs(tmp_path / "raw.tsv", 120)
     generate(FileTask(train=str(raw)), tmp_path / "data", num_processes=1)
     folder = tmp_path / "data" / "file_task"
     manifest = json.loads((folder / "manifest.json").read_text())

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tiny_task import FileTask, TinyTask, contents, sentences
+from tiny_task import FileTask, TinyTask, contents, sentences, write_pairs
 
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
@@ -122,8 +122,7 @@ def test_complete_data_of_other_options_is_never_overwritten(tmp_path, changes, 
 
 
 def test_raw_files_that_change_move_or_go(tmp_path):
-    raw, data = tmp_path / "raw.tsv", tmp_path / "data"
-    raw.write_text("".join(f"{s}\t{t}\n" for s, t in sentences(60, 4)))
+    raw, data = write_pairs(tmp_path / "raw.tsv"), tmp_path / "data"
     generate(FileTask(train=str(raw)), data, num_processes=1)
     before = contents(data)
     # elsewhere, and newer than the data, but the same

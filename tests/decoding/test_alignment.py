@@ -64,9 +64,8 @@ def test_a_word_that_the_vocabulary_writes_as_two_stays_one():
 SENTENCES = ["red cat sees dog", "", "horse bites bird today", "fish likes mouse"]
 
 
-def test_a_models_alignments_equal_numpys(tiny_run, load):
+def test_a_models_alignments_equal_numpys(model):
     """From the attention of each sentence by itself, EOS included and then left out."""
-    model = load(tiny_run.run, None)
     n_best = model.decode(SENTENCES, model.options(return_beams=2))
     actual = model.align(SENTENCES, n_best)
     for sentence, outputs, alignments in zip(SENTENCES, n_best, actual, strict=True):
@@ -90,8 +89,7 @@ def test_a_models_alignments_equal_numpys(tiny_run, load):
             assert alignment == expected
 
 
-def test_an_empty_translation_has_no_alignment(tiny_run, load):
-    model = load(tiny_run.run, None)
+def test_an_empty_translation_has_no_alignment(model):
     assert model.align(["red cat"], [[Hypothesis("", -1.0, -1.0)]]) == [[[]]]
 
 

@@ -88,7 +88,7 @@ def test_greedy_search_takes_the_best_that_is_allowed(table):
 
 
 def test_nothing_is_found_where_nothing_is_allowed(table):
-    _, scores, log_probs = table.search([0], [4], BEAM, 0.6, constrain=lambda logits, ids, step: logits * 0 + FORBIDDEN)
+    _, scores, log_probs = table.search([0], [4], BEAM, 0.6, constrain=lambda logits, *_: logits * 0 + FORBIDDEN)
     assert (scores == np.float32(NEVER)).all()
     assert (log_probs == np.float32(NEVER)).all()
 
@@ -100,7 +100,7 @@ def test_no_repeat_ngram_of_long_sequences(size):
     logits = random.normal(size=(3, 2, 4)).astype(np.float32)
     for step in (0, 1, size - 1, size, 7, 39, 40):
         ids_now = np.where(np.arange(40) < step, ids, 0).astype(np.int32)
-        constrained = np.asarray(no_repeat_ngram(size)(logits, ids_now, step))
+        constrained = np.asarray(no_repeat_ngram(size)(logits, ids_now, step, np.arange(len(ids_now))))
         for b, m in itertools.product(range(3), range(2)):
             tokens = tuple(ids[b, m, :step].tolist())
             for v in range(4):

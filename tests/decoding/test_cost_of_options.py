@@ -16,11 +16,6 @@ SPECS = tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32),
 
 
 @pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
-
-
-@pytest.fixture(scope="module")
 def plain(model) -> Counter[str]:
     """The operations of a search without any option."""
     return operations(graph(search_of(model, {})))

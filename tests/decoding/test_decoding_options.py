@@ -22,11 +22,6 @@ SENTENCES = [
 RANDOM = {"sampling_method": "random", "sampling_temp": 2.0}
 
 
-@pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
-
-
 @pytest.mark.parametrize(
     "options",
     [

@@ -29,7 +29,6 @@ from t2tlite.bin import (
 from t2tlite.data import encode_shards
 from t2tlite.files.records import write_record
 from t2tlite.programs.bulk import decode_file, decode_split
-from t2tlite.programs.runs.load import load
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.table3.table import Result
 from t2tlite.run_folder import RunFolder
@@ -102,7 +101,7 @@ def cases(files: dict[str, list[str]]) -> list:
 
 
 @pytest.fixture(scope="module")
-def template(tiny_run, load, tmp_path_factory):
+def template(tiny_run, tmp_path_factory):
     """A folder of everything that the commands above read, whole."""
     folder = tmp_path_factory.mktemp("template")
     shutil.copytree(
@@ -115,12 +114,7 @@ def template(tiny_run, load, tmp_path_factory):
     (folder / "pairs.tsv").write_text("red cat\tkatze rot\n")
     theirs = write_theirs(folder)
     assert quietly(t2t_import.main, import_flags(theirs, f"--output_dir={folder / 'before'}")) == 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("t2tlite.programs.runs.load.load", lambda run, checkpoint: load(folder / "run", None))
-        assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
-        (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
-        interrupt_decoder(folder, "resumed decode", window=2)
-        interrupt_decoder(folder, "resumed split", window=30)
+    assert quietly(t2t_decoder.main, [f"--output_dir={folder / 'run'}", "--split=test"]) == 0
     run = RunFolder(folder / "run")
     manifest = run.manifest()
     what = ("base", manifest.problem, manifest.vocabulary_sha256, run.hparams())
@@ -128,6 +122,9 @@ def template(tiny_run, load, tmp_path_factory):
     (folder / "sweep" / "base").mkdir(parents=True)
     write_record(folder / "sweep" / "base" / "result.json", result)
     interrupt_datagen(tiny_run, folder)
+    (folder / "lines.txt").write_text("red cat sees dog\n\nfish likes mouse\n")
+    interrupt_decoder(folder, "resumed decode", window=2)
+    interrupt_decoder(folder, "resumed split", window=30)
     return folder
 
 
@@ -215,11 +212,6 @@ def test_damaged_json(template, case, file, command, data):
 def test_damaged_files(template, case, file, command, data):
     succeeded = case(file, data.draw(damaged_bytes((template / file).read_bytes())), command)
     assert succeeded or command not in ("report", "resumed decode", "resumed split")
-
-
-@pytest.fixture(scope="module")
-def model(tiny_run):
-    return load(tiny_run.run)
 
 
 @COSTLY

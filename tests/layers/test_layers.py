@@ -8,12 +8,11 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual, fold
-
-HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads together
 
 # Ones with dropout, in eager TensorFlow 2.21 on a CPU: (rate, seed) -> what is kept of [4, 16], a bit each.
 KEPT = {
@@ -26,45 +25,15 @@ KEPT = {
 }
 
 
-def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32)
-
-
 def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
     """Gives every weight values of its own, those that start at zero or one too."""
     for i, variable in enumerate(layer.variables):
         variable.assign(normal(*variable.shape, seed=seed + i))
 
 
-def softmax(x: np.ndarray) -> np.ndarray:
-    x = np.exp(x - x.max(axis=-1, keepdims=True))
-    return x / x.sum(axis=-1, keepdims=True)
-
-
 def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float) -> np.ndarray:
     mean, variance = x.mean(axis=-1, keepdims=True), x.var(axis=-1, keepdims=True)
     return (x - mean) / np.sqrt(variance + epsilon) * gamma + beta
-
-
-def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """One head and one query at a time; `allowed` is bool [B, T, S]."""
-    w_query, w_key, w_value, w_output = (
-        np.asarray(part.kernel, np.float64) for part in (layer.query, layer.key, layer.value, layer.output_transform)
-    )
-    key_size, value_size = KEYS // HEADS, VALUES // HEADS
-    output = np.zeros((*x.shape[:2], HIDDEN))
-    for b in range(len(x)):
-        for t in range(x.shape[1]):
-            heads = []
-            for h in range(HEADS):
-                key_part = slice(h * key_size, (h + 1) * key_size)
-                value_part = slice(h * value_size, (h + 1) * value_size)
-                query = x[b, t].astype(np.float64) @ w_query[:, key_part]
-                seen = memory[b, allowed[b, t]].astype(np.float64)
-                weights = softmax(seen @ w_key[:, key_part] @ query / math.sqrt(key_size))
-                heads.append(weights @ (seen @ w_value[:, value_part]))
-            output[b, t] = np.concatenate(heads) @ w_output
-    return output
 
 
 @pytest.fixture(scope="module")

@@ -8,23 +8,19 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention
 
 from t2tlite.layers.attention import MultiHeadAttention, in_blocks, padding_mask
 
 # B batch, T length, D hidden size, H heads
 
-HIDDEN, HEADS = 8, 2
 IDS = np.array([[7, 3, 5, 2, 9, 4, 1], [6, 8, 2, 1, 0, 0, 0], [0] * 7])  # of which the last is padding alone
 LENGTH = IDS.shape[1]
 RADII = [1, 2, 3, 4, 7, 20]
 
 
-def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32)
-
-
 def make(radius: int, causal: bool, dropout: float = 0.0) -> MultiHeadAttention:
-    layer = MultiHeadAttention(HIDDEN, HEADS, 6, 10, dropout, radius=radius, causal=causal)
+    layer = MultiHeadAttention(HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal)
     layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), np.zeros((1, 1, 1, 2), np.float32))
     for i, variable in enumerate(layer.variables):
         variable.assign(normal(*variable.shape, seed=i))
@@ -41,19 +37,12 @@ def seen_from(b: int, i: int, radius: int, causal: bool) -> list[int]:
     return [j for j in range(LENGTH) if i - radius < j <= last and (causal or IDS[b, j])]
 
 
-def numpy_attention(layer: MultiHeadAttention, x: np.ndarray) -> np.ndarray:
-    parts = (layer.query, layer.key, layer.value, layer.output_transform)
-    w_query, w_key, w_value, w_output = (np.asarray(part.kernel, np.float64) for part in parts)
-    output = np.zeros(x.shape)
-    for b, i in np.ndindex(x.shape[:2]):
-        near = x[b, seen_from(b, i, layer.radius, layer.causal)].astype(np.float64)
-        heads = []
-        for h in range(HEADS):
-            k, v = slice(3 * h, 3 * h + 3), slice(5 * h, 5 * h + 5)
-            weights = np.exp(near @ w_key[:, k] @ (x[b, i] @ w_query[:, k]) / math.sqrt(3))
-            heads.append(weights / weights.sum() @ (near @ w_value[:, v]))
-        output[b, i] = np.concatenate(heads) @ w_output
-    return output
+def allowed_positions(radius: int, causal: bool) -> np.ndarray:
+    """Bool [2, T, S] of the first two sentences; True where there would be nothing but padding to attend to."""
+    allowed = np.zeros((2, LENGTH, LENGTH), bool)
+    for b, i in np.ndindex(2, LENGTH):
+        allowed[b, i, seen_from(b, i, radius, causal) or slice(None)] = True
+    return allowed
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["encoder", "decoder"])
@@ -61,7 +50,7 @@ def numpy_attention(layer: MultiHeadAttention, x: np.ndarray) -> np.ndarray:
 def test_a_position_attends_to_those_nearer_than_the_radius(radius, causal):
     layer, x = make(radius, causal), normal(2, LENGTH, HIDDEN)
     computed = np.asarray(layer(x, x, bias_of(causal)[:2]))
-    expected = numpy_attention(layer, x)
+    expected = numpy_attention(layer, x, x, allowed_positions(radius, causal))
     for b, length in enumerate((7, 4)):  # beyond, there may be nothing but padding to attend to
         np.testing.assert_allclose(computed[b, :length], expected[b, :length], rtol=1e-4, atol=1e-4)
 

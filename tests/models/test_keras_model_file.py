@@ -8,33 +8,15 @@ import sys
 import keras
 import numpy as np
 import pytest
+from tiny_transformer import PRE_NORM_AND_EMB, SOURCES, TARGETS, UNSHARED, make_transformer
 
-from t2tlite.config import HParams
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 
-SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=1,max_length=32"
-PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
-VARIANTS = {
-    "paper": "",
-    "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
-    "unshared": "shared_embedding_and_softmax_weights=false",
-    "bfloat16": "dtype_policy=mixed_bfloat16",
-}
+VARIANTS = {"paper": "", "pre_norm": PRE_NORM_AND_EMB, "unshared": UNSHARED, "bfloat16": "dtype_policy=mixed_bfloat16"}
 MORE_VARIANTS = ("paper", "unshared", "bfloat16")  # tried by make test-all
-SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0]], np.int32)
-TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1]], np.int32)
 
 # Keras 3.15 writes a model's weights through an interface that NumPy 2 deprecates.
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
-
-
-def make(changes: str) -> Transformer:
-    hparams = HParams().override(f"{SIZE},{changes}")
-    model = build_transformer(hparams, 11 if hparams.shared_embedding_and_softmax_weights else 13, 11)
-    random = np.random.default_rng(1)
-    for variable in model.variables:
-        variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
-    return model
 
 
 @pytest.mark.parametrize(
@@ -42,7 +24,7 @@ def make(changes: str) -> Transformer:
     [pytest.param(VARIANTS[name], id=name, marks=[pytest.mark.slow] * (name in MORE_VARIANTS)) for name in VARIANTS],
 )
 def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
-    model = make(changes)
+    model = make_transformer(changes)
     model.save(tmp_path / "model.keras")
     loaded = keras.saving.load_model(tmp_path / "model.keras")
     assert isinstance(loaded, Transformer)
@@ -56,7 +38,7 @@ def test_a_loaded_model_equals_the_saved_one(changes, tmp_path):
 @pytest.mark.slow
 def test_another_process_loads_it(tmp_path):
     """Which has to import the model's module, so that Keras knows its class."""
-    model = make("")
+    model = make_transformer("")
     model.save(tmp_path / "model.keras")
     np.savez(tmp_path / "ids.npz", sources=SOURCES, targets=TARGETS)
     program = (

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 
 import keras
 import numpy as np
 import pytest
+from tiny_transformer import (
+    OTHER_SOURCE_VOCAB,
+    PRE_NORM,
+    PRE_NORM_AND_EMB,
+    SIZE,
+    SOURCES,
+    TARGETS,
+    UNSHARED,
+    VOCAB,
+    make_transformer,
+)
 
 from t2tlite.config import HParams
 from t2tlite.models.transformer import Transformer, build_transformer
@@ -14,34 +26,18 @@ from t2tlite.types import AttentionWeights, DecodingCache, Seq2SeqModel
 
 # B batch, T target length, V vocabulary, M hypotheses of a sentence, L positions
 
-SIZE = "hidden_size=16,filter_size=24,num_heads=2,num_hidden_layers=2,max_length=32"
 NO_DROPOUT = "layer_prepostprocess_dropout=0"
-PRE_NORM = "layer_preprocess_sequence=n,layer_postprocess_sequence=da"
 VARIANTS = {
     "paper": "",
-    "pre_norm": f"pos=emb,use_target_space_embedding=true,{PRE_NORM}",
+    "pre_norm": PRE_NORM_AND_EMB,
     "narrow_keys": "pos=timing_halves,attention_key_channels=6,attention_value_channels=20,num_decoder_layers=1",
-    "unshared": f"pos=none,shared_embedding_and_softmax_weights=false,num_encoder_layers=1,{PRE_NORM}",
+    "unshared": f"pos=none,{UNSHARED},num_encoder_layers=1,{PRE_NORM}",
     "restricted": "self_attention_radius=3",
 }
-VOCAB, OTHER_SOURCE_VOCAB = 11, 13
 # Of the largest logit, which is 3 to 5. Another order of summation moves these models' logits by less than 1e-6 of it;
 # a padding mask of -10 instead of -1e9 by 6e-5 or more, and a mask or a position that is off by one by 0.1 or more.
 ROUNDING = 2e-5
-SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
-TARGETS = np.array([[6, 2, 9, 1, 0, 0, 0], [3, 8, 5, 10, 7, 2, 1], [9, 4, 4, 4, 1, 0, 0]], np.int32)
-
-
-def make(changes: str) -> Transformer:
-    """A tiny model in which no weight is at its initial zero or one."""
-    hparams = HParams().override(f"{SIZE},{changes}")
-    source_vocab = VOCAB if hparams.shared_embedding_and_softmax_weights else OTHER_SOURCE_VOCAB
-    keras.utils.set_random_seed(1)
-    model = build_transformer(hparams, source_vocab, VOCAB)
-    random = np.random.default_rng(1)
-    for variable in model.variables:
-        variable.assign_add(0.2 * random.normal(size=variable.shape).astype(np.float32))
-    return model
+make = functools.partial(make_transformer, layers=2)
 
 
 @pytest.fixture(

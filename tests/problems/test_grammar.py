@@ -40,26 +40,7 @@ def test_leaves_of_a_tree_spell_its_sentence(sample):
         labels.update(re.findall(r"\(([^ ]+)", sentence.tree))
     clauses = {"S", "SBAR", "SBARQ", "SQ"}
     phrases = {"NP", "VP", "PP", "ADJP", "ADVP", "PRT", "WHNP", "WHADVP"}
-    words = {
-        "DT",
-        "NN",
-        "NNS",
-        "NNP",
-        "JJ",
-        "JJR",
-        "RB",
-        "RBR",
-        "RP",
-        "IN",
-        "TO",
-        "CC",
-        "CD",
-        "MD",
-        "PRP",
-        "PRP$",
-        "POS",
-    }
-    words |= {"VB", "VBD", "VBP", "VBZ", "WDT", "WP", "WRB", ".", ","}
+    words = set("DT NN NNS NNP JJ JJR RB RBR RP IN TO CC CD MD PRP PRP$ POS VB VBD VBP VBZ WDT WP WRB . ,".split())
     assert set(labels) == clauses | phrases | words
 
 

@@ -20,8 +20,8 @@ from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm, t
 from t2tlite.programs.bulk.line_format import Window
 from t2tlite.programs.bulk.outputs import ResumableOutput, encode_lines, resumable_output
 
-# Sentences that are sorted by length together, or as many as batch_size if that is more: 2 % more padding than if all
-# are (lengths as in WMT), while batches of 8,192 tokens would have 20 % more.
+# Sentences that are sorted by length together: 2 % more padding than if all are (lengths as in WMT), while batches of
+# 8,192 tokens would have 20 % more.
 FILE_WINDOW = 2048
 PROMPT_WINDOW = 256  # of a stream: somebody may wait for the output
 
@@ -29,12 +29,11 @@ progress_bar = functools.partial(tqdm, unit="sentence", desc="decoding", dynamic
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
-    """Decodes or scores a text file, one sentence a line, into the file `target`, which is not a symbolic link.
+    """Decodes or scores a text file or a pipe into the file `target`, which is not a symbolic link; resumes.
 
-    A command that was killed resumes (`outputs.py`). Returns how fast it was and what was done to make the outputs, or
-    "" in a pipe. A pipe is read once: its lines are checked when their turn comes, those of a file before anything is
-    decoded. Raises ValueError for a line that is too long or not UTF-8, or if another process writes the same output,
-    and OSError if it cannot be written.
+    Returns the job's summary, or "" in a pipe. Lines of a pipe are checked when their turn comes, those of a file
+    before anything is decoded. Raises ValueError for a line that is too long or not UTF-8, or if another process writes
+    the same output, and OSError if it cannot be written.
     """
     text = text_input(source)
     total = text.check(job)
@@ -47,11 +46,10 @@ def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
 def decode_stream(
     job: DecodeJob, source: str | Path, target: str | Path | None = None, one_by_one: bool = False
 ) -> str:
-    """Decodes or scores lines to standard output, or to the device or pipe `target`; there is nothing to resume.
+    """Decodes or scores lines to standard output, or to the device or pipe `target`, each as soon as it is done.
 
-    Each output is written as soon as it is done. Lines that have arrived through a pipe are decoded without waiting for
-    others; `one_by_one` decodes each as a batch of its own, even under tensor2tensor's rules. Returns and raises as
-    `decode_file`.
+    Lines that have arrived through a pipe are decoded without waiting for others; `one_by_one` decodes each by itself
+    even under tensor2tensor's rules. Returns and raises as `decode_file`.
     """
     text = text_input(source)
     total = text.check(job)
@@ -92,7 +90,7 @@ def decode_rest(
 
 @contextlib.contextmanager
 def _opened(target: str | Path | None) -> Iterator[BinaryIO | None]:
-    """The open device or pipe `target`, or standard output; None if that takes text alone, as in a notebook."""
+    """The open `target`, or standard output; None if that takes text alone, as in a notebook."""
     if target is None:
         yield getattr(sys.stdout, "buffer", None)
     else:

@@ -52,12 +52,11 @@ class WindowOutput:
     counts: dict[str, int]
 
 
-def decode_by_workers(job: DecodeJob, run: Path, pipeline: Pipeline, source: str | Path, target: str | Path) -> str:
+def decode_by_workers(job: DecodeJob, run: Path, pipeline: Pipeline, source: str, target: str | Path) -> str:
     """Decodes a file as `decode_file` does, but by a pipeline's workers, all lines before any is written.
 
-    The workers see the folder `run` and that of `target` under the same paths as this machine. Raises as `decode_file`
-    and `Pipeline.run`; ValueError if there is a folder OUT.windows with other files than windows; and ChildProcessError
-    if the workers have written files that cannot be seen here.
+    The workers see the folder `run` and that of `target` under the same paths as this machine. Raises as
+    `decode_file`, `Pipeline.run` and `WindowFolder`.
     """
     text, path = text_input(source), replaceable(target)
     if path is None or text.is_pipe:
@@ -82,7 +81,7 @@ def decode_by_workers(job: DecodeJob, run: Path, pipeline: Pipeline, source: str
 
 
 class WindowFolder:
-    """OUT.windows, which is created."""
+    """OUT.windows, which is created; ValueError if it has other files than windows."""
 
     def __init__(self, path: Path, job: DecodeJob) -> None:
         self.path = path.absolute()
@@ -103,7 +102,7 @@ class WindowFolder:
             yield WindowInput(start.file, start.before, window), self.path / f"{key[:32]}.out.json"
 
     def decode(self, run: Path, pipeline: Pipeline, lines: Iterable[str], origin: Origin) -> None:
-        """Has the workers decode the windows that are not decoded yet."""
+        """Has the workers decode the windows that are not decoded yet; ChildProcessError if none are seen here then."""
         tasks: list[tuple[Path, Path]] = []  # the input and the output of windows
         for window, output in self.cut(lines, origin):
             if not output.exists():
@@ -111,13 +110,14 @@ class WindowFolder:
                 write_record(tasks[-1][0], window)
         if tasks:
             job, engine = self._job, self._job.model.engine
-            model = run.absolute(), Path(job.model.checkpoint).absolute(), engine.name, engine.quantization or None
+            paths = run.absolute(), Path(job.model.checkpoint).absolute()
+            model = *paths, engine.name, engine.quantization or None
             pipeline.run(functools.partial(_start_decoding, model, job.options, job.line_format), tasks)
         missing = [output.name for _, output in tasks if not output.exists()]
         if missing:
             raise ChildProcessError(
-                f"The workers of a pipeline must see {self.path} under the same path as this machine. Received: no "
-                f"{missing[0]}, although all have finished. Write to a file system that all share."
+                f"The workers of a pipeline must see {self.path} under the same path as this machine. "
+                f"Received: no {missing[0]}, although all have finished. Write to a file system that all share."
             )
 
     def remove(self) -> None:

@@ -18,11 +18,11 @@ from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import decode_rest
 from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm
 from t2tlite.programs.bulk.line_format import Window, read_records, record_lines
-from t2tlite.programs.bulk.outputs import PartRecord, resumable_output
+from t2tlite.programs.bulk.outputs import resumable_output
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import DecodeRecord, RunFolder
-from t2tlite.tasks.task import Output, Score, Task, signature_lines
+from t2tlite.tasks.task import Output, Task, signature_lines
 
 EXAMPLES = 5  # in the report
 SPLIT_WINDOW = 512  # sentences that a kill loses at most; 5 to 7 % more padding than if all were sorted
@@ -33,10 +33,10 @@ def decode_split(
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run directory.
 
-    The outputs are written to the file `target`, by default RUN/decodes/NAME.txt; sources and references, in the form
-    of the outputs, to two files RUN/decodes/NAME.*. Before that, examples, scores and speed are printed. Raises
-    ValueError if there is no such split, it has no text or a sentence that is too long, or if another process writes
-    the same outputs, and OSError, before anything is decoded, if a file cannot be written.
+    The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and references to RUN/decodes/NAME.*;
+    examples, scores and speed are printed before. Raises ValueError if there is no such split, it has no text or a
+    sentence that is too long, or another process writes the same outputs; and OSError, before anything is decoded, if a
+    file cannot be written.
     """
     _check_split(dataset, split)
     model, task, store = job.model, job.model.task_under(job.options), dataset.store(split)
@@ -69,7 +69,20 @@ def decode_split(
         write_lines(target, job.lines(Window(NO_FILE, sources, n_best)))
         write_lines(source_file, sources)
         write_lines(reference_file, gold)
-        folder.write_decode_record(_record(name, split, job, score, output.record))
+        record = DecodeRecord(
+            split=split,
+            step=model.step,
+            checkpoint=model.checkpoint,
+            sentences=output.record.lines,
+            scores=score.scores,
+            signatures=score.signatures,
+            decode_hparams=dataclasses.asdict(job.options),
+            seconds=round(output.record.seconds, 2),
+            engine=model.engine.name,
+            quantization=model.engine.quantization,
+            name=name,
+        )
+        folder.write_decode_record(record)
         output.discard()
 
 
@@ -89,22 +102,6 @@ def _examples(
     for i in evenly_spaced(len(sources), EXAMPLES):
         texts = sources[i], n_best[i][0].text, gold[i]
         yield "".join(f"{label:<11}  {text}\n" for label, text in zip(task.labels, texts, strict=True))
-
-
-def _record(name: str, split: str, job: DecodeJob, score: Score, part: PartRecord) -> DecodeRecord:
-    return DecodeRecord(
-        split=split,
-        step=job.model.step,
-        checkpoint=job.model.checkpoint,
-        sentences=part.lines,
-        scores=score.scores,
-        signatures=score.signatures,
-        decode_hparams=dataclasses.asdict(job.options),
-        seconds=round(part.seconds, 2),
-        engine=job.model.engine.name,
-        quantization=job.model.engine.quantization,
-        name=name,
-    )
 
 
 def _check_split(dataset: Dataset, split: str) -> None:

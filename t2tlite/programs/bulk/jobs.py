@@ -1,4 +1,4 @@
-"""The input of bulk decoding, and what is done with its lines: decoding or scoring, a window after the other."""
+"""The input of bulk decoding, and what is done with its lines: decoding or scoring, window by window."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Provenance = dict[str, object]  # values of JSON
 
 @dataclasses.dataclass(frozen=True)
 class DecodeJob:
-    """Sentences, or lines "source TAB prefix", are decoded, wherever they are from and wherever the output goes."""
+    """Sentences, or lines "source TAB prefix", are decoded, wherever they come from and the output goes."""
 
     model: Translator
     options: DecodeHParams
@@ -55,10 +55,9 @@ class DecodeJob:
     ) -> Iterator[tuple[list[str], Origin]]:
         """The lines of each window, which are read when it is cut, and their origin.
 
-        A window has `max_sentences`, or as many as batch_size if that is more, or fewer where no more are ready.
-        Windows are independent of each other, so any of them can be decoded by itself, elsewhere or later. Under
-        tensor2tensor's rules a translation depends on what is decoded together, but not on what has arrived: all lines
-        are one window, or with `one_by_one` each is.
+        A window has `max_sentences`, or as many as batch_size if that is more, or fewer where no more are ready. It can
+        be decoded by itself, elsewhere or later. If outputs depend on what is decoded together, all lines are one
+        window, whatever has arrived, or with `one_by_one` each is.
         """
         size: int | None = max(max_sentences, self.options.batch_size)
         if self.depends_on_batch:
@@ -73,7 +72,7 @@ class DecodeJob:
             yield window, origin
 
     def decode(self, lines: list[str], origin: Origin, done: Done = lambda count: None) -> Window:
-        """A window with its outputs; `done` is called as by `TextDecoder.decode`. Raises ValueError as `check`."""
+        """A window with its outputs; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
         sources, prefixes = lines, None
         if self.line_format.prefixes:
             sources, prefixes = map(list, zip(*split_lines(lines, origin, "prefix", is_optional=True), strict=True))

@@ -5,10 +5,9 @@ While the file OUT is made, two files beside it hold what is done:
 OUT.part        the output of all windows so far, not compressed
 OUT.part.json   the lines of the input that these are, and what they were made with: a `PartRecord`
 
-The record is there before OUT.part has anything: an OUT.part without it is a file of somebody else's, and so is a
-record that does not begin as ours. The same command resumes after what is done. At the end OUT.part becomes OUT in one
-step, so OUT is always complete. Of a split, OUT.part holds what its scores need; these and OUT are made of it at the
-end.
+The record is there before OUT.part has anything: an OUT.part without it is somebody else's, and so is a record that
+does not begin as ours. The same command resumes after what is done. At the end OUT.part becomes OUT in one step, so OUT
+is always complete. Of a split, OUT.part holds what its scores need; these and OUT are made of it at the end.
 """
 
 from __future__ import annotations
@@ -55,15 +54,15 @@ class PartRecord:
 def resumable_output(target: Path, provenance: Provenance) -> Iterator[ResumableOutput]:
     """OUT.part, to be resumed or begun; no other process writes it meanwhile.
 
-    Raises ValueError if another process writes it, or if OUT.part or its record is a file that t2t-decoder did not
-    write. Says what is done if the block raises an exception; if that is nothing, removes both files.
+    Raises ValueError if another process writes it, or OUT.part or its record is not t2t-decoder's. After an exception
+    in the block, says what is done; if that is nothing, removes both files.
     """
     part = Path(f"{target}.part")
     handle = open_locked(part)
     if handle is None:
         raise ValueError(
-            f"Only one process can write an output. Received: {target}, and another writes {part} now. Wait for it, or "
-            "name another file."
+            f"Only one process can write an output. Received: {target}, and another writes {part} now. "
+            "Wait for it, or name another file."
         )
     with os.fdopen(handle, "a+b") as file:
         output = ResumableOutput(target, file, provenance)

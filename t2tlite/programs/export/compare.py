@@ -32,28 +32,30 @@ def keras_model(model: TextDecoder) -> Seq2SeqModel:
     if isinstance(model.engine, TensorFlowEngine):
         return model.engine.model
     raise ValueError(
-        f"Only a model that TensorFlow loaded can be exported. Received: one loaded with engine={model.engine.name}. "
-        "Load the run without naming an engine."
+        "Only a model that TensorFlow loaded can be exported. Received: one loaded with "
+        f"engine={model.engine.name}. Load the run without naming an engine."
     )
 
 
-def decoded_by_run(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
-    """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
-    return decoded(_by_tensorflow(model), sentences, options)
+def by_tensorflow(model: TextDecoder) -> TextDecoder:
+    """The same model, computed by TensorFlow without XLA, which would round differently."""
+    if isinstance(model.engine, TensorFlowEngine) and not model.engine.jit_compile:
+        return model
+    return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 
 def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
-    """The same, with the model's own engine."""
+    """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=ONE_BATCH)
-    n_best = [
-        [Scored(output.sequence, output.score) for output in outputs] for outputs in model.decode(sentences, whole_beam)
-    ]
-    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in n_best]
+    n_best = model.decode(sentences, whole_beam)
+    sequences = [[Scored(output.sequence, output.score) for output in outputs] for outputs in n_best]
+    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in sequences]
 
 
-def scored_by_run(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
+def scored(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
     """The log-probability of each target given its source."""
-    return _by_tensorflow(model).score(sources, targets, DecodeHParams(batch_size=ONE_BATCH))
+    options = DecodeHParams(batch_size=ONE_BATCH)
+    return [target.log_prob for target in model.score_hypotheses(sources, targets, options)]
 
 
 def check_export(
@@ -64,14 +66,15 @@ def check_export(
     score: Callable[[Sequence[str], Sequence[str]], Sequence[float]],
 ) -> None:
     """Raises ValueError unless an export, whose functions these are, decodes and scores as the run does."""
-    by_run = decoded_by_run(model, sentences, options)
+    run = by_tensorflow(model)
+    by_run = decoded(run, sentences, options)
     check_hypotheses(sentences, by_run, decode(sentences))
     targets = [n_best[0].text for n_best in by_run]
-    check_log_probs(sentences, scored_by_run(model, sentences, targets), score(sentences, targets))
+    check_log_probs(sentences, scored(run, sentences, targets), score(sentences, targets))
 
 
 def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) -> None:
-    """Raises ValueError for the first sentence with different texts, or scores that differ by more than TOLERANCE."""
+    """Raises ValueError for the first sentence whose texts differ, or scores by more than TOLERANCE."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
         texts = [[hypothesis.text for hypothesis in n_best] for n_best in (ours, theirs)]
         scores = [[hypothesis.score for hypothesis in n_best] for n_best in (ours, theirs)]
@@ -83,7 +86,7 @@ def check_hypotheses(sentences: Sequence[str], by_run: NBest, by_export: NBest) 
 
 
 def check_log_probs(
-    sentences: Sequence[str], by_run: Sequence[float], by_export: Sequence[float], *, tolerance: float = TOLERANCE
+    sentences: Sequence[str], by_run: Sequence[float], by_export: Sequence[float], tolerance: float = TOLERANCE
 ) -> None:
     """Raises ValueError for the first pair whose log-probabilities differ by more than the tolerance."""
     for sentence, ours, theirs in zip(sentences, by_run, by_export, strict=True):
@@ -93,13 +96,6 @@ def check_log_probs(
                 f"{theirs:.6f} from the export, {ours:.6f} from the run. Nothing was kept. Please report this, with "
                 "the run's hparams.json."
             )
-
-
-def _by_tensorflow(model: TextDecoder) -> TextDecoder:
-    """The same model, computed by TensorFlow without XLA, which would round differently."""
-    if isinstance(model.engine, TensorFlowEngine) and not model.engine.jit_compile:
-        return model
-    return TextDecoder(TensorFlowEngine(keras_model(model)), model.encoders, model.manifest)
 
 
 def _shown(n_best: Sequence[Scored]) -> str:

@@ -1,6 +1,6 @@
 """Decodes token ids with CTranslate2, which is faster on CPUs than TensorFlow and starts sooner.
 
-Its beam search stops at another point than ours: when a sentence has as many finished hypotheses as the beam size. Its
+Its beam search stops at another point than ours, when a sentence has a certain number of finished hypotheses. Its
 log-probabilities are those of the model, so hypotheses are ranked by our scores.
 """
 
@@ -20,6 +20,7 @@ from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import CTRANSLATE2
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
+from t2tlite.decoding.tree_guide import Guide
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 PAD_TOKEN, EOS_TOKEN = "<pad>", "</s>"  # in the vocabularies of CTranslate2's models; ours may differ
 FLOAT32 = "float32"
 
-# CTranslate2 stops when a sentence has beam_size * PATIENCE finished hypotheses, ours when no other can be better. With
-# 1.5 both found the same 500 of 500 translations of the demo's test set, with 1 the same 497.
+# CTranslate2 stops at beam_size * PATIENCE finished hypotheses, we when no other can be better. With 1.5 all 500
+# translations of the demo's test set were the same, with 1 the same 497.
 PATIENCE = 1.5
 
 # CTranslate2 constrains and samples too, but with other log-probabilities and random numbers.
@@ -77,7 +78,7 @@ def computable_types() -> tuple[str, set[str]]:
 
 
 def check_computable(quantization: str) -> None:
-    """Raises ValueError if there is no such quantization, or the device that would be used cannot compute in it."""
+    """Raises ValueError if there is no such quantization, or this machine's device cannot compute in it."""
     check_quantization(quantization)
     device, computable = computable_types()
     if quantization not in computable:
@@ -102,11 +103,9 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
 class CTranslate2Engine:
     """A loaded model directory of CTranslate2, with the vocabularies of source and target.
 
-    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; if the device cannot compute in the
-    quantization, in float32 with the weights as they are stored. `load_keras` returns the Keras model, for attention.
-
-    Raises:
-        ValueError: CTranslate2 is not installed, or cannot read the directory.
+    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; in float32, with the weights as
+    stored, if the device cannot compute in the quantization. `load_keras` returns the Keras model, for attention.
+    Raises ValueError if CTranslate2 is not installed, or cannot read the directory.
     """
 
     name, supported = CTRANSLATE2, SUPPORTED
@@ -170,9 +169,13 @@ class CTranslate2Decoder(TokenDecoder):
         self._alpha = options.alpha if self._penalties.any else 0.0
 
     def _decode_batch(
-        self, sources: list[Sequence[int]], max_lengths: np.ndarray, prefixes: list[Sequence[int]]
+        self,
+        sources: list[Sequence[int]],
+        max_lengths: np.ndarray,
+        prefixes: list[Sequence[int]],
+        guides: list[Guide],
     ) -> list[list[TokenHypothesis]]:
-        """A batch has one length limit in CTranslate2, so sentences that exceed their own limit are decoded again."""
+        """Sentences that exceed their own limit are decoded again: CTranslate2 has one limit for a batch."""
         n_best = self._search(sources, int(max_lengths.max()))
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
         for i, hypotheses in enumerate(n_best):
@@ -185,9 +188,9 @@ class CTranslate2Decoder(TokenDecoder):
         return [self._ranked(hypotheses) for hypotheses in n_best]
 
     def _search(self, sources: list[Sequence[int]], limit: int) -> list[list[tuple[list[str], float]]]:
-        """The tokens (with EOS if it was decoded) and the log-probability of each hypothesis of each source."""
+        """The tokens (with EOS if decoded) and the log-probability of each hypothesis of each source."""
         beam_size = self.options.beam_size
-        alpha = self.options.alpha if beam_size > 1 else 0.0  # CTranslate2 divides log-probabilities by length ** alpha
+        alpha = self.options.alpha if beam_size > 1 else 0.0  # it divides log-probabilities by length ** alpha
         try:
             results = self._translator.translate_batch(
                 [[self._source_tokens[i] for i in source] for source in sources],

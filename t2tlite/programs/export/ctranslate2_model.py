@@ -1,4 +1,4 @@
-"""The format ctranslate2: the model directory that CTranslate2 loads, with the vocabularies for its tokens."""
+"""The format ctranslate2: the model directory that CTranslate2 loads, with our vocabularies."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.compare import (
-    check_hypotheses,
-    check_log_probs,
-    decoded,
-    decoded_by_run,
-    keras_model,
-    scored_by_run,
-)
+from t2tlite.programs.export import compare
 from t2tlite.programs.export.ctranslate2_decoder import (
     FLOAT32,
     PATIENCE,
@@ -39,13 +31,13 @@ def check(model: TextDecoder, settings: Settings) -> None:
     """Raises ValueError for a model, a quantization or a decoding option that CTranslate2 cannot express."""
     import_ctranslate2()
     check_quantization(settings.quantization or FLOAT32)
-    check_expressible(keras_model(model).hparams)
+    check_expressible(compare.keras_model(model).hparams)
     check_supported("--format=ctranslate2", SUPPORTED, settings.decoding)
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
     """Writes the model directory; returns paragraphs on its use."""
-    keras = keras_model(model)
+    keras = compare.keras_model(model)
     weights = {variable.path: variable.numpy() for variable in keras.trainable_variables}
     convert(keras.hparams, weights, model.encoders, folder, settings.quantization or FLOAT32)
     return _paragraphs(model.encoders, settings)
@@ -54,26 +46,26 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
     """Loads the directory and compares it with the model.
 
-    Greedy translations and log-probabilities must equal the model's, unless the weights are quantised or the model
-    computes in 16 bits; then, and for beam search, equal translations are counted. Raises ValueError for a difference.
+    Greedy translations and log-probabilities must equal the model's (ValueError), unless the weights are quantised or
+    the model computes in 16 bits; then, and for beam search, equal translations are counted.
     """
     quantization = settings.quantization or FLOAT32
-    keras = keras_model(model)
+    keras = compare.keras_model(model)
     engine = CTranslate2Engine(
         folder, model.encoders, quantization, keras.max_positions, keras.count_params(), lambda: keras
     )
-    exported = TextDecoder(engine, model.encoders, model.manifest)
+    models = compare.by_tensorflow(model), TextDecoder(engine, model.encoders, model.manifest)
     equal = []
     for beam_size in (1, settings.decoding.beam_size):
         options = dataclasses.replace(settings.decoding, beam_size=beam_size, return_beams=1)
-        pair = decoded_by_run(model, sentences, options), decoded(exported, sentences, options)
-        by_run, by_export = ([n_best[:1] for n_best in each] for each in pair)
+        n_bests = [compare.decoded(each, sentences, options) for each in models]
+        by_run, by_export = ([n_best[:1] for n_best in each] for each in n_bests)
         if beam_size == 1 and quantization == keras.compute_dtype == FLOAT32:
-            check_hypotheses(sentences, by_run, by_export)
+            compare.check_hypotheses(sentences, by_run, by_export)
             targets = [best.text for [best] in by_run]
-            log_probs = scored_by_run(model, sentences, targets), exported.score(sentences, targets, DecodeHParams())
-            check_log_probs(sentences, *log_probs, tolerance=LOG_PROB_TOLERANCE)
-        equal.append(sum(ours.text == theirs.text for [ours], [theirs] in zip(by_run, by_export, strict=True)))
+            ours, theirs = (compare.scored(each, sentences, targets) for each in models)
+            compare.check_log_probs(sentences, ours, theirs, LOG_PROB_TOLERANCE)
+        equal.append(sum(first.text == second.text for [first], [second] in zip(by_run, by_export, strict=True)))
     computed = "" if quantization in computable_types()[1] else f" (in {FLOAT32}, this machine has no {quantization})"
     return f"{equal[0]} greedy and {equal[1]} beam-search translations{computed}"
 

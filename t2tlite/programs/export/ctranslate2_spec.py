@@ -2,11 +2,11 @@
 
 CTranslate2 computes the same Transformer. The weights compensate for its differences:
 
-- Its decoder starts with the embedding of a token. Here that token is padding, whose row is zero, since our decoder
-  reads zeros at its first position. The softmax has a matrix of its own, in which padding has its trained row.
-- It scales embeddings by sqrt(D), and adds a row of a table for each position. The table has our sinusoids, learned
-  positions or zeros, for the source with the target space added.
-- Its heads have the same size for keys and values. The smaller ones are padded with zeros, which change no product.
+- Its decoder starts with the embedding of a token. This is padding, whose row is zero, as what our decoder reads at its
+  first position. The softmax has a matrix of its own, in which padding has its trained row.
+- It scales embeddings by sqrt(D), and adds a row of a table for each position: our sinusoids, learned positions or
+  zeros, for the source with the target space added.
+- Its heads have one size for keys and values; the smaller ones are padded with zeros, which change no product.
 """
 
 # D hidden size, H heads, K and U size of a key and of a value in one head, P size of a head in CTranslate2
@@ -25,14 +25,7 @@ import numpy as np
 from t2tlite.config import HParams
 from t2tlite.decoding.token_decoder import LONGEST_BUCKET
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.ctranslate2_decoder import (
-    EOS_TOKEN,
-    PAD_TOKEN,
-    check_expressible,
-    check_quantization,
-    import_ctranslate2,
-    vocabulary_tokens,
-)
+from t2tlite.programs.export.ctranslate2_decoder import EOS_TOKEN, PAD_TOKEN, import_ctranslate2, vocabulary_tokens
 from t2tlite.tokens import PAD
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -40,7 +33,7 @@ if TYPE_CHECKING:
     from ctranslate2 import specs
     from ctranslate2.specs.model_spec import NumpyVariable
 
-UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; for tensor2tensor's vocabularies, which have none, it is padding
+UNKNOWN_TOKEN = "<unk>"  # required by CTranslate2; padding for tensor2tensor's vocabularies, which have none
 
 
 def convert(
@@ -52,13 +45,10 @@ def convert(
 ) -> None:
     """Writes model.bin, config.json, CTranslate2's vocabularies and our vocabulary files into a folder.
 
-    `weights` are by their Keras path; `encoders` are of source and target. Raises ValueError if CTranslate2 is not
-    installed, cannot compute the model, or there is no such quantization, and KeyError if a weight is missing.
+    `weights` are those of our `Transformer` by their Keras path (KeyError if one is missing), `encoders` of source and
+    target. CTranslate2 must be able to compute the model, and to quantise it so.
     """
-    import_ctranslate2()
-    check_quantization(quantization)
-    check_expressible(hparams)
-    spec = transformer_spec(hparams, weights)
+    spec = _Conversion(hparams, weights).spec()
     source, target = map(vocabulary_tokens, encoders)
     spec.register_source_vocabulary(source)
     spec.register_target_vocabulary(target)
@@ -74,17 +64,8 @@ def convert(
         copy_file(encoder.path, folder / encoder.path.name)
 
 
-def transformer_spec(hparams: HParams, weights: Mapping[str, np.ndarray]) -> specs.TransformerSpec:
-    """The `ctranslate2.specs.TransformerSpec` of a model, without vocabularies; neither validated nor quantised.
-
-    `weights` are those of `models.transformer.Transformer` by their Keras path; KeyError if one is missing. CTranslate2
-    must be able to compute the model (`check_expressible`).
-    """
-    return _Conversion(hparams, weights).spec()
-
-
 def position_table(hparams: HParams) -> np.ndarray:
-    """The vectors of positions that are not learned, float32 [LONGEST_BUCKET, D]: as in layers/embedding.py."""
+    """The vectors of positions that are not learned, as in layers/embedding.py: float32 [LONGEST_BUCKET, D]."""
     size = hparams.hidden_size
     if hparams.pos == "none":
         return np.zeros((LONGEST_BUCKET, size), np.float32)
@@ -98,6 +79,8 @@ def position_table(hparams: HParams) -> np.ndarray:
 
 
 class _Conversion:
+    """The specification of a model, without vocabularies; neither validated nor quantised."""
+
     def __init__(self, hparams: HParams, weights: Mapping[str, np.ndarray]) -> None:
         self._hparams, self._weights = hparams, weights
         widest = max(hparams.hidden_size, hparams.key_channels, hparams.value_channels)

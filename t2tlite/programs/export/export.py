@@ -1,7 +1,7 @@
 """Exports the model of a run for other programs: one path for every format.
 
-A format (`formats.py`) refuses what it cannot express, writes, and verifies; this file has what all formats share. An
-export is complete, verified and moved to its place, or leaves nothing behind.
+A format (`formats.py`) refuses what it cannot express, writes, and verifies; this file has what all share. An export is
+complete, verified and moved to its place, or leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -31,12 +31,9 @@ class Export(NamedTuple):
 def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
     """Writes, verifies and puts in place an export of a model.
 
-    Raises:
-        ValueError: there is no such format, it cannot express the model or the settings, the model was not loaded with
-            TensorFlow, the folder holds something that may not be replaced, or the export's output differs from the
-            model's.
-        ImportError: the format needs a package that is not installed; the message has the pip command.
-        OSError: the folder cannot be written.
+    Raises ValueError if there is no such format, it cannot express the model or the settings, the model was not loaded
+    with TensorFlow, the folder may not be replaced, or the export's output differs from the model's; ImportError with
+    the pip command for a package that is missing; and OSError if the folder cannot be written.
     """
     format_ = find_format(format_name)
     keras_model(model)  # raises for another engine

@@ -29,15 +29,15 @@ class ExportRecord:
 
 
 class ExportFolder:
-    """Where an export goes. An export is written in a folder beside it, `.NAME.exporting`, and then moved there."""
+    """Where an export goes; it is written in a folder beside it, `.NAME.exporting`, and then moved there."""
 
     def __init__(self, path: str | Path, overwrite: bool = False) -> None:
-        self.path = Path(path).expanduser().resolve()  # the folder that a link leads to is replaced, not the link
+        self.path = Path(path).expanduser().resolve()  # of a link, the folder that it leads to
         self.overwrite = overwrite
         self._work = self.path.with_name(f".{self.path.name}.exporting")
 
     def check(self) -> None:
-        """Raises ValueError if the path has something that may not be replaced, and OSError if it cannot be written."""
+        """Raises ValueError if the folder may not be replaced, and OSError if it cannot be written."""
         self._check_empty()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """The formats of exports by name: what each refuses, how it is written, how it is verified.
 
-A format is three functions in a module of its own. They take the model of any run; a format refuses what it cannot
-express, naming it, before anything is written.
+A format is three functions in a module of its own, for the model of any run. It refuses what it cannot express, naming
+it, before anything is written.
 """
 
 from __future__ import annotations
@@ -19,13 +19,11 @@ class Format(NamedTuple):
     """A format of exports."""
 
     check: Callable[[TextDecoder, Settings], None]
-    # ^ raises ValueError, naming what the format cannot express, or ImportError, with the pip command, for a package
-    #   that is missing
+    # ^ raises ValueError, naming what the format cannot express, or ImportError for a missing package
     write: Callable[[TextDecoder, Path, Settings], Sequence[str]]
     # ^ writes the files into an empty folder, and returns paragraphs of the README on their content and use
     verify: Callable[[TextDecoder, Path, Settings, Sequence[str]], str]
-    # ^ opens what was written and compares its output for the sentences with the model's; returns what was compared,
-    #   and raises ValueError for a difference
+    # ^ compares the output of what was written with the model's; returns what was compared, or raises ValueError
 
 
 # The module of each format. It loads TensorFlow, so it is imported when it is needed.

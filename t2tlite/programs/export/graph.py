@@ -1,6 +1,6 @@
 """The graph of a SavedModel: sentences in, hypotheses of beam search out, without t2tlite and without Python.
 
-It computes what `TextDecoder.decode` and `TextDecoder.score` compute, in tensors of the same shapes.
+It computes what `TextDecoder.decode` and `score_hypotheses` compute, in tensors of the same shapes.
 """
 
 # B batch, S source length, T target length, M beam size, N hypotheses returned, L most positions
@@ -68,7 +68,7 @@ class DecodingGraph:
         self.return_beams = options.return_beams if by_default is None else by_default
 
     def module(self) -> tuple[tf.Module, dict[str, GraphFunction]]:
-        """The module to save (weights, vocabularies and functions), and the functions by the name of their signature.
+        """The module to save (weights, vocabularies and functions), and the functions by signature.
 
         The default signature takes only sentences, since TensorFlow Serving's REST API requires every input.
         """
@@ -119,7 +119,7 @@ class DecodingGraph:
     def _decode(
         self, sentences: Tensor, beam_size: Tensor, alpha: Tensor, extra_length: Tensor, wanted: Tensor
     ) -> BeamResult:
-        """The `wanted` best hypotheses of each sentence: ids [B, N, L], scores and log-probabilities [B, N]."""
+        """The `wanted` best hypotheses: ids [B, N, L], scores and log-probabilities [B, N]."""
         rules = rules_of(self._options)
         if isinstance(self.source, SentencePieceText):
             sentences = self._source_form(sentences)

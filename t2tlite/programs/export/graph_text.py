@@ -7,8 +7,6 @@ tensorflow_text has ops for SentencePiece, but none for tensor2tensor's subwords
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
 import tensorflow as tf
 
 from t2tlite.tokens import EOS, PAD
@@ -16,50 +14,32 @@ from t2tlite.types import Tensor
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import LINE_SPACES, TextEncoder
 
-if TYPE_CHECKING:
-    from tensorflow_text import SentencepieceTokenizer
-
 # The characters that Python's str.isspace accepts and str.strip removes: a sentence of only these is blank.
 WHITE_SPACE = r"[\t-\r\x{1c}-\x{20}\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
-
-
-class GraphText(Protocol):
-    """How one side of a model, source or target, enters and leaves a graph."""
-
-    noun: str  # the name of an output
-    tokenizer: SentencepieceTokenizer | None  # to be saved with the graph
-
-    def spec(self, name: str) -> tf.TensorSpec:
-        """The type of a batch."""
-
-    def encode(self, batch: Tensor) -> tf.RaggedTensor:
-        """Converts a batch to token ids int32 [B, (S)], each row with its EOS."""
-
-    def blank(self, batch: Tensor) -> Tensor:
-        """Which sentences of a batch are blank, bool [B]."""
-
-    def decode(self, ids: Tensor) -> Tensor:
-        """Converts token ids int32 [B, M, L], each row ended by an EOS, to what the graph returns."""
 
 
 class SentencePieceText:
     """Text, with a SentencePiece vocabulary in the graph."""
 
-    noun = "texts"
+    noun = "texts"  # the name of an output
 
     def __init__(self, encoder: SentencePieceEncoder) -> None:
-        self.tokenizer = encoder.tf_tokenizer()
+        self.tokenizer = encoder.tf_tokenizer()  # to be saved with the graph
 
     def spec(self, name: str) -> tf.TensorSpec:
+        """The type of a batch."""
         return tf.TensorSpec((None,), tf.string, name)
 
     def encode(self, batch: Tensor) -> tf.RaggedTensor:
+        """A batch as token ids int32 [B, (S)], each row with its EOS."""
         return self.tokenizer.tokenize(batch)
 
     def blank(self, batch: Tensor) -> Tensor:
+        """Which sentences of a batch are blank, bool [B]."""
         return tf.strings.regex_full_match(batch, f"{WHITE_SPACE}*")
 
     def decode(self, ids: Tensor) -> Tensor:
+        """Token ids int32 [B, M, L], each row ended by an EOS, as the graph returns them."""
         shape = tf.shape(ids)
         rows = tf.reshape(ids, (shape[0] * shape[1], shape[2]))
         texts = self.tokenizer.detokenize(tf.ragged.boolean_mask(rows, before_end(rows)))
@@ -67,7 +47,7 @@ class SentencePieceText:
 
 
 class TokenIds:
-    """Token ids, padded with PAD; an EOS at the end may be left out."""
+    """Token ids, padded with PAD, with the methods of `SentencePieceText`; an EOS at the end may be left out."""
 
     noun, tokenizer = "ids", None
 
@@ -91,8 +71,11 @@ class TokenIds:
         return tf.where(before_end(ids), ids, PAD)
 
 
+GraphText = SentencePieceText | TokenIds  # how one side of a model, source or target, enters and leaves a graph
+
+
 def before_end(ids: Tensor) -> Tensor:
-    """Which ids belong to a text: before its first EOS and not padding; bool, of the shape of the ids [..., L]."""
+    """Which ids [..., L] belong to a text, before its first EOS and not padding: bool [..., L]."""
     return (tf.cumsum(tf.cast(ids == EOS, tf.int32), axis=-1) == 0) & (ids != PAD)
 
 
@@ -107,7 +90,7 @@ def stripped(sentences: Tensor) -> Tensor:
 
 
 def tree_words(sentences: Tensor) -> Tensor:
-    """ParsingTask.source of each string: words separated by single spaces, brackets written -LRB- and -RRB-."""
+    """ParsingTask.source of each string: words between single spaces, brackets as -LRB- and -RRB-."""
     replacements = (("[ \t-\r]+", " "), ("^ | $", ""), (r"\(", "-LRB-"), (r"\)", "-RRB-"), (r"\x00", "\ufffd"))
     for pattern, text in replacements:
         sentences = tf.strings.regex_replace(sentences, pattern, text)

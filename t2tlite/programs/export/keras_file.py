@@ -15,7 +15,7 @@ import keras
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.compare import check_export, decoded_by_run, keras_model, scored_by_run
+from t2tlite.programs.export.compare import check_export, decoded, keras_model, scored
 from t2tlite.programs.export.settings import Settings
 
 FILE = "model.keras"
@@ -56,9 +56,9 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 
 
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
-    """Loads the file, and compares beam search and log-probabilities with both models; ValueError if they differ."""
+    """Loads the file, and compares beam search and log-probabilities; ValueError if they differ."""
     loaded = keras.saving.load_model(folder / FILE)
     exported = TextDecoder(TensorFlowEngine(loaded), model.encoders, model.manifest)
-    decode = functools.partial(decoded_by_run, exported, options=settings.decoding)
-    check_export(model, sentences, settings.decoding, decode, functools.partial(scored_by_run, exported))
+    decode = functools.partial(decoded, exported, options=settings.decoding)
+    check_export(model, sentences, settings.decoding, decode, functools.partial(scored, exported))
     return "beam search and log-probabilities"

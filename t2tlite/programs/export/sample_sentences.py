@@ -1,4 +1,4 @@
-"""Sentences to verify an export with: from the run's dev data if it is there, otherwise words of the vocabulary."""
+"""Sentences to verify an export with: of the run's dev data, or if it is gone words of the vocabulary."""
 
 from __future__ import annotations
 

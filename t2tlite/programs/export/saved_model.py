@@ -32,7 +32,7 @@ ASSETS = "assets.extra"  # of a SavedModel, for files that are not part of its g
 
 
 def check(model: TextDecoder, settings: Settings) -> None:
-    """Raises ValueError for a quantization, a task of the user's, or a decoding option that the graph does not have."""
+    """Raises ValueError for a quantization, or a task or a decoding option that the graph does not have."""
     settings.refuse_quantization("saved_model")
     if model.task.name not in TASKS:
         known = ", ".join(TASKS)
@@ -44,7 +44,7 @@ def check(model: TextDecoder, settings: Settings) -> None:
 
 
 def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]:
-    """Traces and saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
+    """Saves the graph, and the vocabularies that are not part of it; returns paragraphs on its use."""
     _check_path(str(folder))
     with quiet_stderr():  # SentencePiece prints messages
         graph = DecodingGraph(model, settings.decoding)
@@ -63,7 +63,7 @@ def write(model: TextDecoder, folder: Path, settings: Settings) -> Sequence[str]
 
 
 def _check_path(path: str) -> None:
-    """Raises ValueError if TensorFlow, which looks for files by pattern, would not find those of the path itself."""
+    """Raises ValueError if TensorFlow, which looks for files by pattern, would not find those of the path."""
     if "\\" in path or not fnmatch.fnmatchcase(path, path):
         raise ValueError(
             "The path of a SavedModel must have no brackets or backslashes: TensorFlow takes them for a pattern and "
@@ -72,7 +72,7 @@ def _check_path(path: str) -> None:
 
 
 def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequence[str]) -> str:
-    """Loads the SavedModel, and compares its n-best lists and log-probabilities; ValueError if they differ."""
+    """Compares the SavedModel's n-best lists and log-probabilities with the run's; ValueError if they differ."""
     with quiet_stderr():
         exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
     check_export(model, sentences, settings.decoding, exported.decode, exported.score)

@@ -1,7 +1,7 @@
 """A document of tables, listings and drawings in Markdown, and the HTML page made from it.
 
-A document is a sequence of blocks. The functions below return blocks of GitHub-flavoured Markdown; drawings are HTML
-and appear on the page only. Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
+A document is a sequence of blocks. The functions below return blocks of GitHub-flavoured Markdown; drawings are HTML,
+on the page only. Text is plain: whatever Markdown or HTML would read as mark-up is escaped.
 """
 
 from __future__ import annotations

@@ -12,26 +12,23 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.util.tensor_util import make_ndarray
 
 LATEST = 1e11  # seconds since 1970: a later time is damage
-RECORD_OVERHEAD = (
-    16  # bytes of a record in addition to its content: length (8), checksums of length and content (4 each)
-)
+RECORD_OVERHEAD = 16  # bytes of a record beside its content: length (8), checksums of length and content (4 each)
 
 
 @dataclasses.dataclass
 class History:
     """The content of a run's event files."""
 
-    metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)  # "dev/loss" -> step -> value
+    metrics: dict[str, dict[int, float]] = dataclasses.field(default_factory=dict)  # name -> step -> value
     seconds: float = 0.0  # of training and evaluation, without the pauses between starts
-    complaints: list[str] = dataclasses.field(default_factory=list)  # a sentence for each thing that cannot be read
+    complaints: list[str] = dataclasses.field(default_factory=list)  # on each thing that cannot be read
 
 
 def read_history(folder: Path) -> History:
     """Reads the event files in a run directory, one for each start of training.
 
-    Training that was killed resumes from its last checkpoint, a few steps back: a later file replaces the values of
-    earlier files after that checkpoint, and those of the checkpoint's own evaluation if it was repeated. A damaged file
-    is read up to the damage, with a complaint.
+    Training that was killed resumes a few steps back: a later file replaces the values of earlier ones after that
+    checkpoint, and its own evaluation's if that was repeated. A damaged file is read up to the damage.
     """
     history = History()
     for path in sorted(folder.glob("events.out.tfevents.*")):  # their names begin with the time
@@ -54,7 +51,7 @@ def _read_file(path: Path, complaints: list[str]) -> tuple[dict[str, dict[int, f
     times: list[float] = []
     size, read = path.stat().st_size, 0
     try:
-        for record in RawEventFileLoader(str(path)).Load():  # stops without an error at a wrong length or checksum
+        for record in RawEventFileLoader(str(path)).Load():  # stops silently at a wrong length or checksum
             read += len(record) + RECORD_OVERHEAD
             event = Event.FromString(record)
             if event.step < 0 or not 0 <= event.wall_time < LATEST:

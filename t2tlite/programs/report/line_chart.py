@@ -40,10 +40,9 @@ STYLE = {
 def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]], log: bool = False) -> str:
     """Draws one line, or two, over training steps: `series`, name -> step -> value, which are in `unit`.
 
-    A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are not
-    finite or above MAX_VALUE are left out, and on a logarithmic scale (`log`) those that are not above 0.
-
-    Returns an `<svg>` element that needs no style sheet, font or script; empty if there is nothing to draw.
+    A line of few points shows them as dots; one of many is smoothed by the means of equal segments. Values that are
+    not finite or above MAX_VALUE are left out, and on a logarithmic scale (`log`) those not above 0. Returns an `<svg>`
+    element that needs no style sheet, font or script; empty if there is nothing to draw.
     """
     lines = {name: _points(values, log) for name, values in series.items()}
     lines = {name: points for name, points in lines.items() if len(points)}
@@ -75,7 +74,7 @@ def line_chart(title: str, unit: str, series: Mapping[str, Mapping[int, float]],
 
 
 def _embeddable(svg: str, label: str) -> str:
-    """A matplotlib drawing as an element of a page with other drawings: in the page's colours and font, without ids."""
+    """A matplotlib drawing as an element of a page: in the page's colours and font, without ids."""
     svg = svg.partition("<svg")[2]
     svg = re.sub(r"<defs>\s*<(style|clipPath).*?</defs>", "", svg, flags=re.DOTALL)  # would hold for the whole page
     svg = re.sub(r' (id="[^"]*_\d+"|xmlns:xlink="[^"]*"|clip-path="[^"]*")', "", svg)
@@ -84,7 +83,7 @@ def _embeddable(svg: str, label: str) -> str:
 
 
 def _points(values: Mapping[int, float], log: bool) -> np.ndarray:
-    """The points to draw of a line, [points, (step, value)]: at most MAX_POINTS, in the order of the steps."""
+    """The points to draw of a line, at most MAX_POINTS, by step: [points, (step, value)]."""
     lowest = 0 if log else -MAX_VALUE
     points = [(step, value) for step, value in sorted(values.items()) if lowest < value < MAX_VALUE]
     segments = np.array_split(np.array(points).reshape(-1, 2), max(1, min(len(points), MAX_POINTS)))

@@ -64,8 +64,8 @@ class Missing(list[str]):
 def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) -> tuple[Path, Path]:
     """Writes the report of a run, RUN/report.html and RUN/report.md, and returns their paths.
 
-    The run's data is in `data_dir`, by default where it was during training; `base` is the hparam set named in the
-    run's flags, or None if it is not known. Raises OSError if the files cannot be written.
+    The run's data is in `data_dir`, by default where it was during training; `base` is the run's hparam set, or None if
+    it is not known. Raises OSError if the files cannot be written.
     """
     missing = Missing()
     manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
@@ -153,12 +153,9 @@ def _scores(run: RunFolder, manifest: RunManifest | None, decodes: Sequence[Deco
         ]
         signatures = signature_lines(record.signatures)
         settings.append([*which, ", ".join(options), f"{record.seconds:,.1f} s", Code(" ".join(signatures))])
-    return [
-        table(["split", "step", "checkpoint", "sentences", *names], scores),
-        table(
-            ["split", "step", "checkpoint", "decoding", "time", "signature"], settings, "How it was decoded and scored"
-        ),
-    ]
+    header = ["split", "step", "checkpoint"]
+    how = table([*header, "decoding", "time", "signature"], settings, "How it was decoded and scored")
+    return [table([*header, "sentences", *names], scores), how]
 
 
 def _samples(
@@ -218,7 +215,7 @@ def _draw(charts: Sequence[Chart], metrics: Mapping[str, Mapping[int, float]]) -
 
 
 def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """A table of the dev metrics if the run was evaluated only once, which charts would show as single dots."""
+    """A table of the dev metrics if the run was evaluated only once, as charts would be single dots."""
     on_dev = {name.removeprefix("dev/"): values for name, values in metrics.items() if name.startswith("dev/")}
     steps = sorted({step for values in on_dev.values() for step in values})
     if len(steps) != 1:

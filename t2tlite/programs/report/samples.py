@@ -18,8 +18,8 @@ def sample_blocks(
 ) -> list[str]:
     """Some outputs, evenly spread over a split, as blocks of a document.
 
-    `outputs` has the best output of each sentence, `references` the targets as stored in the token store; sources and
-    references are empty if they are not known.
+    `outputs` has the best of each sentence, `references` the targets of the token store; sources and references are
+    empty if they are not known.
     """
     if task.makes_trees:
         blocks = []

@@ -1,8 +1,8 @@
 """A constituency tree as an SVG drawing.
 
 Every constituent owns the columns of its words, so nothing can overlap: labels stand above the middle of their
-children, a level lower for each step from the root. The words stand in one line at the bottom, where they can be read
-as a sentence; a dotted line leads from each to its tag.
+children, a level lower for each step from the root. The words are one line at the bottom, each with a dotted line to
+its tag.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class _Node:
 def tree_svg(tree: Tree) -> str:
     """Draws a tree of any size and depth as an `<svg>` element.
 
-    It takes its colour from the text around it and needs no style sheet, font or script. It is as wide as its words
-    need, so the element around it should scroll.
+    It has the colour of the text around it, and needs no style sheet, font or script. It is as wide as its words need,
+    so the element around it should scroll.
     """
     nodes = _place(tree)
     texts, lines = [], []

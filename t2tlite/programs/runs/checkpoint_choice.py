@@ -11,7 +11,7 @@ NAMES = {"bleu": "BLEU", "chrf2": "chrF2", "f1": "F1"}  # of metrics of decoded 
 
 
 def after_training(run: RunFolder, stops_early: bool) -> list[str]:
-    """Lines on the newest and the best checkpoint of a run, their metrics on dev, and how to choose one of them.
+    """Lines on the newest and the best checkpoint of a run, their metrics on dev, and how to choose one.
 
     `stops_early`: whether early stopping is on. Empty if there is no best checkpoint.
     """
@@ -40,8 +40,8 @@ def after_training(run: RunFolder, stops_early: bool) -> list[str]:
 def checkpoint_notes(run: RunFolder, checkpoint: str) -> list[str]:
     """Notes on a checkpoint that is about to be used, one line each.
 
-    They say whether it is not the newest, another is the best, or it comes from training that was rolled back: it is
-    later than the newest, because newer checkpoints were deleted to train again from an earlier one.
+    They say whether it is not the newest, another is the best, or it is later than the newest, of training that was
+    rolled back: newer checkpoints were deleted to train again from an earlier one.
     """
     newest, best = (step_of((list_checkpoints(folder) or [""])[-1]) for folder in (run.path, run.best_folder))
     if checkpoint in run.checkpoints()[-1:]:

@@ -2,8 +2,8 @@
 
 RUN/ctranslate2/QUANTIZATION/   a model directory of CTranslate2; its t2tlite.json says what it was made from
 
-A directory made from another checkpoint, or by another version of t2tlite, is replaced. TensorFlow is imported only to
-read the checkpoint, not if the directory is up to date.
+A directory made from another checkpoint, or by another version of t2tlite, is replaced. TensorFlow is imported only
+then, to read the checkpoint.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ def open_converted(
 ) -> CTranslate2Engine:
     """The engine that decodes with a run's model, converted to CTranslate2, by default in float32.
 
-    The Keras model is loaded only for its attention. `report` is called with a sentence before the model is converted.
-    Raises ValueError if CTranslate2 is not installed, cannot compute the model, or there is no such quantization; and
-    OSError if the run cannot be written.
+    The Keras model is loaded only for its attention. `report` is called before the model is converted. Raises
+    ValueError if CTranslate2 is not installed, cannot compute the model, or there is no such quantization; and OSError
+    if the run cannot be written.
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)

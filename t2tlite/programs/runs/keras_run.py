@@ -14,7 +14,7 @@ from t2tlite.training.cost import count_parameters
 
 
 def restored_model(folder: RunFolder, checkpoint: str) -> Transformer:
-    """A run's model with the weights of a checkpoint; ValueError if the checkpoint is damaged or of another model."""
+    """A run's model with the weights of a checkpoint; ValueError if that is damaged or of another model."""
     model = _build(folder, checkpoint)
     restore_weights(model, checkpoint)
     return model
@@ -30,8 +30,8 @@ def average_run(
 ) -> tuple[str, list[str]]:
     """Averages checkpoints of a run into RUN/averaged, and returns the new one's path and those averaged.
 
-    The newest `count` (or fewer, if there are not as many) of the checkpoints from `from_step` to `to_step` are
-    averaged; all if `count` is None. Raises ValueError if there are none, or another process is averaging them.
+    Averaged are the newest `count` of those from `from_step` to `to_step`; all if there are fewer, or it is None.
+    Raises ValueError if there are none, or another process is averaging them.
     """
     folder = RunFolder(run)
     folder.hparams()  # raises if there is no run

@@ -33,15 +33,14 @@ def load(
 
     Args:
         run: the run directory.
-        checkpoint_path: newest (the default), best, averaged, a step, or the path of a checkpoint or of a folder of
-            checkpoints (files/checkpoint_paths.py).
+        checkpoint_path: newest (the default), best, averaged, a step, or a path (files/checkpoint_paths.py).
         engine: tensorflow or ctranslate2.
         quantization: how CTranslate2 stores the weights, by default float32.
         report: called with messages for the user.
         jit_compile: whether XLA compiles TensorFlow's search, by default as in training.
 
-    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, ValueError if a file is damaged, there is no
-    such engine, or as `open_converted`.
+    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged, there is
+    no such engine, or as `open_converted`.
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
@@ -70,13 +69,13 @@ def load(
 
 
 def check_engine_options(engine: str, options: DecodeHParams, *features: str) -> None:
-    """Raises ValueError naming an option or a feature (decoding/engine.py) that the engine does not support."""
+    """Raises ValueError naming an option or a feature that the engine does not support."""
     if engine == CTRANSLATE2:
         check_supported(f"The engine {engine}", SUPPORTED, options, *features)
 
 
 def _label(folder: RunFolder, problem: str, parameters: int, checkpoint: str) -> str:
-    """Problem, hparam set, parameters, step, the metrics recorded for it, and run; what is unknown is left out."""
+    """Problem, hparam set, parameters, step with its metrics, and run; what is unknown is left out."""
     evaluations = []
     if Path(checkpoint).parent.resolve() != folder.averaged_folder.resolve():  # an average was not evaluated
         with contextlib.suppress(ValueError):  # damaged; training reports it

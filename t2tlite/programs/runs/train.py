@@ -44,8 +44,8 @@ SAMPLES = 6  # dev sentences whose translations TensorBoard shows
 class RunOptions:
     """Options of a run besides the hparams and the loop's settings."""
 
-    eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (a parser's by F1)
-    warm_start_from: str | None = None  # run or checkpoint whose weights a new run starts from; None: random weights
+    eval_bleu: bool = False  # decode dev at each evaluation, and choose the best checkpoint by BLEU (or F1)
+    warm_start_from: str | None = None  # run or checkpoint whose weights a new run starts from; None: random
     command: Sequence[str] = ()  # the command line, recorded in flags.txt
 
 
@@ -66,8 +66,8 @@ def train_run(
 ) -> TrainedRun:
     """Trains a model on a dataset, in a new run directory or resuming an old run.
 
-    Raises ValueError if another process trains in the directory, it holds a run of another problem, vocabulary, model,
-    seed or other pairs, or the run to start from has another vocabulary; and FileNotFoundError if there is no
+    Raises ValueError if another process trains in the directory, it holds a run of another problem, vocabulary,
+    model, seed or other pairs, or the run to start from has another vocabulary; FileNotFoundError if there is no
     checkpoint to start from.
     """
     folder.check_path()
@@ -151,10 +151,10 @@ def _job(
 
 
 def warm_start_hparams(path: str) -> HParams:
-    """The hparams of the run to start from, with a learning rate that rises no higher than where that run stopped.
+    """The hparams of the run to start from, with a learning rate that rises only to where that run stopped.
 
-    A new run warms up from step 0; rising to the peak of the old schedule would undo what the weights have learned.
-    `path` is a run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. `path` is a
+    run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
     """
     hparams, step = run_of(path).hparams(), step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
@@ -190,7 +190,7 @@ def _check_data(folder: RunFolder, dataset: Dataset) -> None:
 
 
 def _check_trained_with(folder: RunFolder, new: TrainedWith) -> TrainedWith:
-    """The record of a run that resumes. Raises ValueError for another seed or other pairs; reports another batch."""
+    """The record of a run that resumes; ValueError for another seed or other pairs. Reports another batch."""
     old = folder.trained_with()
     if old is None:  # deleted: only the manifest identifies the data
         old = dataclasses.replace(new, data_sha256=folder.manifest().pairs_sha256)
@@ -238,7 +238,7 @@ def _check_hparams(folder: RunFolder, hparams: HParams) -> None:
 
 
 def _warm_start(path: str, dataset: Dataset) -> str:
-    """The checkpoint to start from. Raises ValueError if its run has another vocabulary, also one of the same size."""
+    """The checkpoint to start from; ValueError if its run has another vocabulary, also of the same size."""
     checkpoint, run = checkpoint_at(path), run_of(path)
     if not run.has_manifest():
         return checkpoint
@@ -254,7 +254,7 @@ def _warm_start(path: str, dataset: Dataset) -> str:
 
 
 def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: bool) -> Hooks:
-    """The loop's hooks: `score` decodes and scores dev (with `with_score`), `samples` decodes some of it greedily."""
+    """The loop's hooks: `score` (with `with_score`) decodes and scores dev, `samples` some of it greedily."""
     store, strategy = job.dev_store, job.strategy
     stores = {"dev": store, **job.more_dev}
     texts = {name: (each.source_text(), each.target_text()) for name, each in stores.items()}

@@ -12,8 +12,9 @@ import numpy as np
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
 from t2tlite.decoding.alignment import words_of_pieces
-from t2tlite.decoding.source_text import NO_FILE, Origin, as_list, one_or_all
-from t2tlite.decoding.text_decoder import Done, TextDecoder
+from t2tlite.decoding.rules import rules_of
+from t2tlite.decoding.source_text import as_list, one_or_all
+from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
 from t2tlite.programs.export.settings import Settings
 from t2tlite.programs.visualise.attention import Attention
@@ -26,9 +27,8 @@ from t2tlite.trees.raw_text import penn_words
 class Translator(TextDecoder):
     """A trained model that translates, parses, scores and shows its attention; `TextDecoder` has the arguments.
 
-    `translate`, `n_best`, `parse` and `score` take one string and return one result, or take several strings and return
-    a list. Their options are fields of DecodeHParams, such as `beam_size=8` or `alpha=1.0`, by default the problem's; a
-    bad one raises a ValueError.
+    `translate`, `n_best`, `parse` and `score` return one result for one string, and a list for several. Their options
+    are fields of DecodeHParams, such as `beam_size=8`, by default the problem's; a bad one raises a ValueError.
     """
 
     run = ""  # the run directory, as `attention` shows it
@@ -52,8 +52,7 @@ class Translator(TextDecoder):
     ) -> str | list[str]:
         """The best translation of each sentence, in order; a blank sentence stays blank.
 
-        The translation of each sentence begins with its `prefix`, which may be empty and whose last word may be
-        continued.
+        A translation begins with its `prefix`, which may be empty and whose last word may be continued.
         """
         starts = None if prefix is None else as_list(prefix)
         task = self.task.as_sequences()
@@ -73,9 +72,8 @@ class Translator(TextDecoder):
     ) -> list[Output] | list[list[Output]]:
         """The `count` best hypotheses of each sentence, best first, by default as many as `beam_size`.
 
-        Each has its `text`, its `score`, by which beam search orders them, and its log-probability `log_prob`; those of
-        a parser are parses, see `parse`. A blank sentence has one blank hypothesis. Raises ValueError if `count` is
-        greater than `beam_size`.
+        Each has its `text`, its `score`, by which beam search orders them, and its log-probability `log_prob`; a
+        parser's are parses. A blank sentence has one, blank. Raises ValueError if `count` is above `beam_size`.
         """
         chosen = self.options(**options)
         chosen = dataclasses.replace(chosen, return_beams=chosen.beam_size if count is None else count)
@@ -90,13 +88,11 @@ class Translator(TextDecoder):
     def parse(
         self, sentences: str | Iterable[str], *, raw_text: bool = False, **options: float | str
     ) -> Parse | list[Parse]:
-        """The best parse of each sentence, in order, by a model of a parsing problem; a blank sentence has no tree.
+        """The best parse of each sentence, in order; a blank sentence has no tree.
 
-        All hypotheses of the beam are compared: the best is the one that fits the words best (`ParsingTask.choose`).
-
-        Words and punctuation are separated by spaces, as in the training trees; with `raw_text` this is done first, by
-        the rules of the Penn Treebank. Brackets may be written as they are or as -LRB- and -RRB-. Raises ValueError if
-        the model is not a parser.
+        It is the one of the beam that fits the words best (`ParsingTask.choose`). Words and punctuation are separated
+        by spaces, as in the training trees; `raw_text` does so first, by the rules of the Penn Treebank. Brackets may
+        be written as they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = self.task.parser(self.manifest.name)
         texts = [penn_words(text) for text in as_list(sentences)] if raw_text else as_list(sentences)
@@ -104,41 +100,30 @@ class Translator(TextDecoder):
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload
-    def score(  # type: ignore[overload-overlap]
-        self, sources: str, targets: str, options: DecodeHParams | None = ..., done: Done = ..., origin: Origin = ...
-    ) -> float: ...
+    def score(self, sources: str, targets: str, **options: float | str) -> float: ...  # type: ignore[overload-overlap]
     @overload
+    def score(self, sources: Iterable[str], targets: Iterable[str], **options: float | str) -> list[float]: ...
     def score(
-        self,
-        sources: Iterable[str],
-        targets: Iterable[str],
-        options: DecodeHParams | None = ...,
-        done: Done = ...,
-        origin: Origin = ...,
-    ) -> list[float]: ...
-    def score(
-        self,
-        sources: str | Iterable[str],
-        targets: str | Iterable[str],
-        options: DecodeHParams | None = None,
-        done: Done = lambda count: None,
-        origin: Origin = NO_FILE,
+        self, sources: str | Iterable[str], targets: str | Iterable[str], **options: float | str
     ) -> float | list[float]:
-        """The log-probability (natural) of each target, its EOS included, given its source; see `TextDecoder.score`.
+        """The log-probability (natural) of each target, its EOS included, given its source.
 
-        Raises ValueError as it does, and if only one of source and target is a string.
+        Under tensor2tensor's rules: the negative of it, divided by the number of tokens. Raises ValueError as
+        `score_hypotheses`, and if only one of source and target is a string.
         """
         if isinstance(sources, str) != isinstance(targets, str):
             received = f"{type(sources).__name__} and {type(targets).__name__}"
             raise ValueError(f"Source and target must both be strings, or both lists. Received: {received}.")
-        scores = super().score(as_list(sources), as_list(targets), options or self.options(), done, origin)
-        return one_or_all(sources, scores)
+        chosen = self.options(**options)
+        scored = self.score_hypotheses(as_list(sources), as_list(targets), chosen)
+        per_token = rules_of(chosen).scores_per_token
+        return one_or_all(sources, [target.score if per_token else target.log_prob for target in scored])
 
     def attention(self, source: str, target: str | None = None) -> Attention:
-        """The pieces of a sentence and its translation, and the attention weights of every head of every layer.
+        """The pieces of a sentence and its translation, and the attention weights of all heads.
 
-        `target` is by default the model's own translation, by beam search with the problem's options. A notebook shows
-        the result as a page; `t2tlite.programs.visualise` draws it. A blank source raises a ValueError.
+        `target` is by default the model's own translation, with the problem's options. A notebook shows the result as a
+        page; `t2tlite.programs.visualise` draws it. A blank source raises a ValueError.
         """
         source = self.task.source(source)
         source_ids = self._encode(self.source_encoder, [source])[0]
@@ -178,9 +163,9 @@ class Translator(TextDecoder):
         quantization: str = "",
         **options: float | str,
     ) -> Path:
-        """Exports the model for other programs, as t2t-export does, and returns the folder; docs/export.md says more.
+        """Exports the model for other programs, as t2t-export does (docs/export.md), and returns the folder.
 
-        Options are as for `translate`: the export's defaults. Raises as `t2tlite.programs.export.export.export_model`.
+        Options are the export's defaults. Raises as `t2tlite.programs.export.export.export_model`.
         """
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
@@ -189,5 +174,5 @@ class Translator(TextDecoder):
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:
-    """The problem's decoding defaults, changed as --decode_hparams asks; ValueError for a bad field or value."""
+    """The problem's decoding defaults with the changes of --decode_hparams; ValueError for a bad one."""
     return DecodeHParams.of(manifest.decode_defaults).override(changes)

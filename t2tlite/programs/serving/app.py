@@ -33,11 +33,7 @@ def make_app(service: Service) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         responses=ERRORS,
-        exception_handlers={
-            RequestError: refused,
-            RequestValidationError: bad_query,
-            HTTPException: no_such_path,
-        },
+        exception_handlers=dict.fromkeys((RequestError, RequestValidationError, HTTPException), answer_error),
     )
     app.state.service = service
     for router in (own_api.router, libretranslate.router, server_paths.router):
@@ -53,20 +49,12 @@ def make_app(service: Service) -> FastAPI:
     return app
 
 
-async def refused(request: Request, error: Exception) -> Response:
-    """The response to a request that was refused."""
+async def answer_error(request: Request, error: Exception) -> Response:
+    """The response to a refused request, to missing or wrong parameters, and to an unknown path or method."""
+    if isinstance(error, RequestValidationError):
+        error = RequestError(400, sentence_about(error.errors()))
+    elif isinstance(error, HTTPException):
+        problem = NO_SUCH_PATH.get(error.status_code, error.detail)
+        error = RequestError(error.status_code, f"{problem} The page /docs lists what there is.")
     assert isinstance(error, RequestError)
     return error_response(error)
-
-
-async def bad_query(request: Request, error: Exception) -> Response:
-    """The response to an address with missing or wrong parameters."""
-    assert isinstance(error, RequestValidationError)
-    return error_response(RequestError(400, sentence_about(error.errors())))
-
-
-async def no_such_path(request: Request, error: Exception) -> Response:
-    """The response to an unknown path or method."""
-    assert isinstance(error, HTTPException)
-    problem = NO_SUCH_PATH.get(error.status_code, error.detail)
-    return error_response(RequestError(error.status_code, f"{problem} The page /docs lists what there is."))

@@ -1,8 +1,8 @@
-"""One thread that runs the models, and the queue in front of it: requests of many clients are computed together.
+"""One thread that runs the models, and the queue in front of it, in which requests of many clients share batches.
 
-A job is what one request asks for: items (sentences) that are computed by the same function (`BatchFunction`). A batch
-contains the oldest item and items of similar length from all jobs with an equal function. A job that is not done then
-goes to the end, so that a long text does not keep short ones waiting.
+A job is what one request asks for: items (sentences) computed by one function (`BatchFunction`). A batch contains
+the oldest item and items of similar length from all jobs with an equal function. A job that is not done then goes
+to the end, so that a long text does not keep short ones waiting.
 """
 
 from __future__ import annotations
@@ -12,22 +12,27 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice, zip_longest
-from typing import Any, NamedTuple, Protocol
+from itertools import islice, repeat, zip_longest
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from t2tlite.programs.serving.errors import RequestError
 
+Item = TypeVar("Item")
+Value = TypeVar("Value")
+ItemIn = TypeVar("ItemIn", contravariant=True)
+ValueOut = TypeVar("ValueOut", covariant=True)
 
-class BatchFunction(Protocol):
+
+class BatchFunction(Protocol[ItemIn, ValueOut]):
     """What is computed of items. Equal functions can share a batch."""
 
     @property
     def width(self) -> int:
         """How many times more an item costs than its tokens say: the beam size of a search."""
 
-    def run(self, items: Sequence[Any]) -> Sequence[Any]:
+    def run(self, items: Sequence[ItemIn]) -> Sequence[ValueOut]:
         """The result of each item, in order."""
 
     def __hash__(self) -> int: ...
@@ -40,40 +45,35 @@ class Limits:
     batch_tokens: int = 1024  # source tokens of a batch, padding counted, of searches up to the usual width
     usual_width: int = 4  # a batch of wider searches has as many fewer tokens
     max_wait_s: float = 0.002  # that a batch which is not full waits for further requests
-    window: int = 128  # sentences of which a batch is chosen: it bounds how long others wait for a batch of short ones
+    window: int = 128  # sentences of which a batch is chosen, which bounds the wait for a batch of short ones
 
     def tokens_at_width(self, width: int) -> int:
         """The most source tokens of a batch of searches of this width."""
         return self.batch_tokens * self.usual_width // max(width, self.usual_width)
 
 
-class Results(NamedTuple):
-    """Results of some items of a job."""
-
-    indices: list[int]
-    values: list[Any]
+Results = dict[int, Value]  # of some items of a job, by their indices
 
 
-class Job:
+@dataclasses.dataclass(eq=False)
+class Job(Generic[Item, Value]):
     """The items of one request. `deliver` is called in the worker thread, with results or what went wrong."""
 
-    def __init__(
-        self,
-        function: BatchFunction,
-        items: Sequence[Any],
-        tokens: Sequence[int],
-        deliver: Callable[[Results | Exception], None],
-    ) -> None:
-        self.function, self.items, self.tokens = function, items, tokens
-        self.deliver = deliver
-        self.waiting = dict.fromkeys(range(len(items)))  # indices of items that are not in a batch yet, in order
+    function: BatchFunction[Item, Value]
+    items: Sequence[Item]
+    tokens: Sequence[int]  # of each item
+    deliver: Callable[[Results[Value] | Exception], None]
+    cancelled: bool = False
+
+    def __post_init__(self) -> None:
+        self.waiting = dict.fromkeys(range(len(self.items)))  # indices of items without a batch, in order
         self.since = time.monotonic()
-        self.cancelled = False
 
 
 STEP_COST = 8  # fixed cost of a search step, in units of one item; about that of a small model on two cores
 
-Part = tuple[Job, int]  # an item of a job, by index
+AnyJob = Job[Any, Any]
+Part = tuple[AnyJob, int]  # an item of a job, by index
 
 
 class Batcher:
@@ -88,7 +88,7 @@ class Batcher:
         self._max_jobs = max_jobs
         self._limits = limits or Limits()
         self._observe = observe
-        self._jobs: collections.deque[Job] = collections.deque()
+        self._jobs: collections.deque[AnyJob] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
         self._thread = threading.Thread(target=self._work, name="t2t-serve worker", daemon=True)
@@ -100,10 +100,10 @@ class Batcher:
         with self._changed:
             return sum(len(job.waiting) for job in self._jobs)
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: AnyJob) -> None:
         """Lets a job wait for its turn; RequestError 503 if as many jobs as allowed wait already.
 
-        Jobs are counted, not items: since they take turns, a long text delays others by no more than a short one.
+        Jobs are counted, not items: they take turns, so a long text delays others no more than a short one.
         """
         with self._changed:
             if self._stopped or len(self._jobs) >= self._max_jobs:
@@ -111,7 +111,7 @@ class Batcher:
             self._jobs.append(job)
             self._changed.notify_all()
 
-    def cancel(self, job: Job) -> None:
+    def cancel(self, job: AnyJob) -> None:
         """Takes a job out of the queue; what is being computed of it is dropped when it is done."""
         with self._changed:
             job.cancelled = True
@@ -134,7 +134,7 @@ class Batcher:
 
     def _compute(self, parts: list[Part]) -> None:
         """Computes a batch and delivers to its jobs. If it fails, each job's part is computed by itself."""
-        by_job: dict[Job, list[int]] = {}
+        by_job: dict[AnyJob, list[int]] = {}
         for job, index in parts:
             by_job.setdefault(job, []).append(index)
         try:
@@ -147,13 +147,10 @@ class Batcher:
             self.cancel(parts[0][0])
             parts[0][0].deliver(error)
             return
-        results: dict[Job, Results] = {job: Results([], []) for job in by_job}
-        for (job, index), value in zip(parts, values, strict=True):
-            results[job].indices.append(index)
-            results[job].values.append(value)
-        for job, part in results.items():
+        by_part = dict(zip(parts, values, strict=True))
+        for job, indices in by_job.items():
             if not job.cancelled:
-                job.deliver(part)
+                job.deliver({index: by_part[job, index] for index in indices})
 
     def _next_batch(self) -> list[Part]:
         """The items to compute next; empty when the thread is to end."""
@@ -174,17 +171,13 @@ class Batcher:
     def _choose(self, function: BatchFunction) -> tuple[list[Part], bool]:
         """The items of this function that make a batch, and whether others are left.
 
-        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The first of
-        them, which has waited longest, is in the batch.
+        They are chosen of those whose turn it is: an item of each job, then a second of each, and so on. The
+        first, which has waited longest, is in the batch.
         """
         jobs = [job for job in self._jobs if job.function == function]
-        turns = zip_longest(*(job.waiting for job in jobs))
-        parts = list(
-            islice(
-                ((job, index) for turn in turns for job, index in zip(jobs, turn, strict=True) if index is not None),
-                self._limits.window,
-            )
-        )
+        turns = zip_longest(*(zip(repeat(job), job.waiting) for job in jobs))
+        in_turn = (part for turn in turns for part in turn if part is not None)
+        parts = list(islice(in_turn, self._limits.window))
         batch_tokens = self._limits.tokens_at_width(function.width)
         chosen = best_batch([job.tokens[index] for job, index in parts], batch_tokens)
         return [parts[i] for i in chosen], len(chosen) < len(parts)
@@ -203,9 +196,8 @@ class Batcher:
 def best_batch(tokens: Sequence[int], batch_tokens: int) -> list[int]:
     """Which of the items to compute together with the first, by index: those that make best use of the time.
 
-    A batch of n items takes about as long as (n + STEP_COST) times the longest. So of all batches of neighbours in
-    length that hold the first item, and with padding at most `batch_tokens`, the one with the most tokens in that time
-    is taken.
+    A batch of n items takes about as long as (n + STEP_COST) times the longest. Of all batches of neighbours in
+    length with the first item, and at most `batch_tokens` with padding, that with the most tokens in its time wins.
     """
     order = np.argsort(tokens, kind="stable")
     lengths = np.asarray(tokens)[order]

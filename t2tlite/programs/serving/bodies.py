@@ -13,8 +13,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, from_json
 from python_multipart import FormParser
 from python_multipart.multipart import Field, File, parse_options_header
+from starlette.requests import ClientDisconnect
 
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import ClientGoneError, RequestError
 from t2tlite.programs.serving.schemas import RequestBody
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
@@ -32,7 +33,7 @@ def media_type(request: Request) -> str:
 
 
 async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes:
-    """The body; RequestError 413 if it is longer than the limit, 408 if it does not come in time."""
+    """The body; RequestError 413 if it is too long, 408 if it does not come in time, 499 if the client goes away."""
     too_long = RequestError(413, f"The body of a request must have at most {max_bytes:,} bytes. Send less text.")
     announced = request.headers.get("content-length", "")
     if announced.isdecimal() and int(announced) > max_bytes:
@@ -51,6 +52,8 @@ async def read_body(request: Request, max_bytes: int, timeout_s: float) -> bytes
         return await asyncio.wait_for(read(), timeout_s)
     except asyncio.TimeoutError:
         raise RequestError(408, f"The body of a request must arrive within {timeout_s:g} seconds.") from None
+    except ClientDisconnect:
+        raise ClientGoneError from None
 
 
 def json_object(body: bytes) -> Fields:

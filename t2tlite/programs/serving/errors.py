@@ -6,6 +6,8 @@ from fastapi.responses import Response
 
 from t2tlite.programs.serving.schemas import ErrorResponse
 
+CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
+
 
 class RequestError(Exception):
     """A request that is answered with {"error": message} and a status; with Retry-After if it may be repeated."""
@@ -13,6 +15,13 @@ class RequestError(Exception):
     def __init__(self, status: int, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(message)
         self.status, self.message, self.retry_after_s = status, message, retry_after_s
+
+
+class ClientGoneError(RequestError):
+    """A request whose client has closed the connection."""
+
+    def __init__(self) -> None:
+        super().__init__(CLIENT_GONE, "The client closed the connection.")
 
 
 def error_response(error: RequestError) -> Response:

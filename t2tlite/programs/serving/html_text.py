@@ -1,7 +1,7 @@
 """The text of an HTML document and its markup, apart: what is translated, and what is left as it is.
 
-Tags, comments, declarations, and scripts and style sheets with their content stay as they are. Each piece of text
-between two tags is translated by itself, if it has a letter or a digit.
+Tags, comments, declarations, and scripts and style sheets with their content stay as they are. Each piece of
+text between two tags is translated by itself, if it has a letter or a digit.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schema
         )
     return schemas.LibreTranslateResponse(
         translatedText=ranks[0],
-        alternatives=others if prepared.alternatives else None,
+        alternatives=others or None,
         detectedLanguage=[detected] * len(ranks[0]) if detected else None,
     )
 
@@ -148,10 +148,12 @@ def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> D
     """The language from which to translate; RequestError 400 if several are possible and nothing tells which."""
     possible = [code for code, targets in catalogue.languages().items() if target in targets]
     if not possible:
-        raise RequestError(400, f"No model translates to {target[:SHOWN]}. GET /languages lists the languages.")
+        problem = f"No model translates to {target[:SHOWN]}."
+        raise RequestError(400, f"{problem} GET /languages lists the languages.")
     detected = detect("\n".join(texts), possible)[0]
     if not detected.confidence and len(possible) > 1:
-        raise RequestError(400, f"The language of the text cannot be detected. Set source to {' or '.join(possible)}.")
+        advice = f"Set source to {' or '.join(possible)}."
+        raise RequestError(400, f"The language of the text cannot be detected. {advice}")
     return detected
 
 

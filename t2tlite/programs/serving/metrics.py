@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -16,22 +17,15 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "t2tlite_requests", "Requests answered.", ["path", "method", "status"], registry=registry
-        )
-        self._latency = Histogram(
-            "t2tlite_request_seconds", "From a request to the end of its answer.", ["path"], buckets=SECONDS,
-            registry=registry,
-        )  # fmt: skip
-        self._sentences = Histogram(
-            "t2tlite_batch_sentences", "Sentences of a batch.", buckets=SENTENCES, registry=registry
-        )
-        self._tokens = Histogram(
-            "t2tlite_batch_tokens", "Source tokens of a batch, without padding.", buckets=TOKENS, registry=registry
-        )
-        self._seconds = Histogram(
-            "t2tlite_batch_seconds", "That a batch took to compute.", buckets=SECONDS, registry=registry
-        )
+        histogram = functools.partial(Histogram, registry=registry)
+        labels = ["path", "method", "status"]
+        self._requests = Counter("t2tlite_requests", "Requests answered.", labels, registry=registry)
+        meaning = "From a request to the end of its answer."
+        self._latency = histogram("t2tlite_request_seconds", meaning, ["path"], buckets=SECONDS)
+        self._sentences = histogram("t2tlite_batch_sentences", "Sentences of a batch.", buckets=SENTENCES)
+        meaning = "Source tokens of a batch, without padding."
+        self._tokens = histogram("t2tlite_batch_tokens", meaning, buckets=TOKENS)
+        self._seconds = histogram("t2tlite_batch_seconds", "That a batch took to compute.", buckets=SECONDS)
         self._queue = Gauge("t2tlite_queue_sentences", "Sentences that wait.", registry=registry)
         self._active = Gauge("t2tlite_active_requests", "Requests being answered.", registry=registry)
 

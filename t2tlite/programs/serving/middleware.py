@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from t2tlite.programs.serving.errors import RequestError, error_response
+from t2tlite.programs.serving.errors import CLIENT_GONE, RequestError, error_response
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.service import CLIENT_GONE, Service
+from t2tlite.programs.serving.service import Service
 
 OTHER = "other"  # the path of requests to paths that do not exist
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})  # what needs no model
@@ -45,7 +45,12 @@ class Guard:
 
         self._service.active += 1
         try:
-            await self._answer(scope, receive, observed)
+            if scope["path"] not in ALWAYS:
+                check_sender(Headers(scope=scope), self._service.options)
+                self._service.check_ready()  # now, not when the body is read: what is accepted is answered
+            await self._app(scope, receive, observed)
+        except RequestError as error:  # raised here: the application answers its own
+            await error_response(error)(scope, receive, observed)
         except Exception:
             logger.exception("A request failed.")
             if status is None:
@@ -60,22 +65,12 @@ class Guard:
             seconds = time.monotonic() - started
             self._service.metrics.observe_request(path, method, status or CLIENT_GONE, seconds)
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            if scope["path"] not in ALWAYS:
-                check_sender(Headers(scope=scope), self._service.options)
-                self._service.check_ready()  # now, not when the body is read: what is accepted is answered
-        except RequestError as error:
-            await error_response(error)(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
 
 def check_sender(headers: Headers, options: ServerOptions) -> None:
-    """RequestError if the request may come from another site's page in a browser, unless --cors_origins names it.
+    """RequestError if another site's page in a browser may have sent it, unless --cors_origins names the site.
 
     A page can send simple requests to any address. The browser says from which site: in Sec-Fetch-Site, or on
-    connections without TLS in Origin. And a page whose own name resolves to this server (DNS rebinding) sends that
+    connections without TLS in Origin. A page whose own name resolves to this server (DNS rebinding) sends that
     name as Host: 400 for a name that the server does not know, 403 for another site.
     """
     host = headers.get("host", "")
@@ -89,10 +84,9 @@ def check_sender(headers: Headers, options: ServerOptions) -> None:
     if {origin, "*"} & set(options.cors_origins):
         return
     site = headers.get("sec-fetch-site")
-    foreign = (
-        origin is not None and urlsplit(origin).netloc != host if site is None else site in ("cross-site", "same-site")
-    )
-    if foreign:
+    if site is None and origin is not None and urlsplit(origin).netloc != host:
+        site = "cross-site"
+    if site in ("cross-site", "same-site"):
         raise RequestError(
             403,
             f"Pages of other sites may not send requests. Received: one of {str(origin)[:SHOWN]!r}. --cors_origins "

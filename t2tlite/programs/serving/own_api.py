@@ -75,7 +75,7 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     sentences = await service.in_thread(_sentences, body.q)
     visible = [sentence for sentence in sentences if sentence]
     tokens = await service.in_thread(model.search_token_counts, visible, model.options.beam_size)
-    results = await service.compute(request, Parsing(model, model.options), visible, tokens)
+    results = await service.compute(request, Parsing(model), visible, tokens)
     return await service.in_thread(_parse_response, sentences, results)
 
 
@@ -147,8 +147,9 @@ async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
     text = job.texts[0]
     yield _line(schemas.StreamStart(segments=len(text.segments)))
     try:
-        async for index, outputs in service.stream(job.function, job.sentences, job.tokens):
-            before, sentence = text.segments[index]
+        numbered = enumerate(text.segments)
+        async for outputs in service.stream(job.function, job.sentences, job.tokens):
+            index, (before, sentence) = next(numbered)
             hypotheses = job.hypotheses(outputs)
             yield _line(schemas.StreamedSegment(index=index, source=sentence, before=before, hypotheses=hypotheses))
         yield _line(schemas.StreamEnd(after=text.after))
@@ -209,7 +210,7 @@ def nested(tree: Tree) -> list[object]:
 
 
 async def _attention(service: Service, request: Request, body: schemas.AttentionRequest) -> tuple[Attention, str]:
-    """The attention weights of a sentence, with the given translation, or the model's own if it is missing or blank."""
+    """The attention of a sentence to the given translation, or to the model's own if that is missing or blank."""
     model = service.catalogue.any_model(body.source, body.target)
     translation = body.translation if body.translation and body.translation.strip() else None
     texts = [body.q] if translation is None else [body.q, translation]
@@ -217,8 +218,8 @@ async def _attention(service: Service, request: Request, body: schemas.Attention
     if any("\n" in text or "\r" in text for text in texts) or not body.q.strip():
         raise RequestError(400, "q and translation must be sentences without line breaks, and q must not be blank.")
     tokens = await service.in_thread(_attention_tokens, model, body.q, translation)
-    results: list[Attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
-    return results[0], translation or results[0].target
+    [attention] = await service.compute(request, Attending(model), [(body.q, translation)], [tokens])
+    return attention, translation or attention.target
 
 
 def _attention_tokens(model: ServedModel, source: str, translation: str | None) -> int:
@@ -229,8 +230,6 @@ def _attention_tokens(model: ServedModel, source: str, translation: str | None) 
     else:
         tokens += model.token_counts([translation], targets=True)
     if max(tokens) > MAX_ATTENTION_TOKENS:
-        raise RequestError(
-            413,
-            f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens. Send a shorter one.",
-        )
+        problem = f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens."
+        raise RequestError(413, f"{problem} Send a shorter one.")
     return sum(tokens)

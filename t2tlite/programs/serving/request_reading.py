@@ -57,16 +57,12 @@ async def read_fields(service: Service, request: Request) -> bodies.Fields:
         service.check_key(key)
     media_type = bodies.media_type(request)
     body = await bodies.read_body(request, MAX_BODY_BYTES, service.options.timeout_s)
-    fields: bodies.Fields
+    fields: bodies.Fields = dict(request.query_params)
     if media_type == bodies.JSON:
         fields = await service.in_thread(bodies.json_object, body)
     elif media_type in (bodies.FORM, bodies.MULTIPART):
-        content_type = request.headers["content-type"]
-        form = await service.in_thread(bodies.form_fields, body, content_type)
-        fields = {**request.query_params, **form}
-    elif not body:
-        fields = dict(request.query_params)
-    else:
+        fields |= await service.in_thread(bodies.form_fields, body, request.headers["content-type"])
+    elif body:
         raise RequestError(415, f"The body must be JSON, with Content-Type: {bodies.JSON}, or a form.")
     if not key:
         api_key = fields.get("api_key")

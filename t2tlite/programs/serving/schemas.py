@@ -43,24 +43,24 @@ Source = Annotated[
 Target = Annotated[str | None, Field(description="Language code of the translation; likewise.", examples=["de"])]
 
 
+Code = Annotated[str, Field(description="Language code.", examples=["en"])]
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+
+
 class TranslateRequest(RequestBody):
     """Text to translate."""
 
     q: str | Texts = Field(description="A text, or a list of texts.", examples=["The cat sleeps. The dog does not."])
     source: Source = None
     target: Target = None
-    n_best: int = Field(
-        default=1, description="Translations of each sentence, best first.", examples=[3], ge=1, le=MAX_COUNT
-    )
-    beam_size: int | None = Field(
+    n_best: Count = Field(default=1, description="Translations of each sentence, best first.", examples=[3])
+    beam_size: Count | None = Field(
         default=None,
         description="Hypotheses kept in the search; 1 is greedy search. By default the model's.",
         examples=[4],
-        ge=1,
-        le=MAX_COUNT,
     )
-    alpha: float | None = Field(
-        default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6], ge=0
+    alpha: Annotated[float, Field(ge=0)] | None = Field(
+        default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6]
     )
     stream: bool = Field(
         default=False,
@@ -206,7 +206,7 @@ class AttentionResponse(ResponseBody):
 class Model(ResponseBody):
     """A served model."""
 
-    source: str = Field(description="Language code.", examples=["en"])
+    source: Code
     target: str = Field(description="Language code; `tree` for a parser.", examples=["de"])
     source_name: str = Field(description="The language's English name.", examples=["English"])
     target_name: str = Field(description="The language's English name.", examples=["German"])
@@ -244,7 +244,7 @@ class LibreDetection(ResponseBody):
     """A language that a text may be in."""
 
     confidence: float = Field(description="Percent.", examples=[90.0])
-    language: str = Field(description="Language code.", examples=["en"])
+    language: Code
 
 
 class LibreTranslateResponse(ResponseBody):
@@ -271,7 +271,7 @@ class LibreDetectRequest(BaseModel):
 class LibreLanguageName(ResponseBody):
     """A language."""
 
-    code: str = Field(description="Language code.", examples=["en"])
+    code: Code
     name: str = Field(description="Its English name.", examples=["English"])
 
 

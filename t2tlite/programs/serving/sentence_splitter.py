@@ -1,8 +1,8 @@
 """Splits text into sentences, so that they and the white space between them make the same text again.
 
-A sentence ends at a line break, or at a full stop, question mark, exclamation mark or ellipsis that white space and
-the beginning of a sentence follow. Not every full stop is one: those of common abbreviations, of initials and of
-German ordinal numbers are left alone.
+A sentence ends at a line break, or at a full stop, question mark, exclamation mark or ellipsis that white space
+and the beginning of a sentence follow. The full stops of common abbreviations, of initials and of German ordinal
+numbers are left alone.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ABBREVIATIONS = frozenset(
 )
 CLOSING = "\"'”’»)]›“"  # what may follow the last full stop of a sentence
 OPENING = "\"'“‘«([„‚¿¡›»-–—"  # what a sentence may begin with before its first letter
-# Each expression looks at a character a limited number of times, so that any text is split in linear time: a run of
-# marks is matched from its start alone, and neither optional part of BEGINNING can match what the one before it can.
+# Each expression looks at a character a limited number of times, so any text is split in linear time: a run of
+# marks is matched from its start alone, and no optional part of BEGINNING can match what the one before it can.
 END = re.compile(rf"(?<![.!?…])[.!?…]+[{re.escape(CLOSING)}]*(?=\s)|[。！？]+[」』）”’]*")
 VISIBLE = re.compile(r"\S")
 BEGINNING = re.compile(rf"\s*(?:[{re.escape(OPENING)}]+\s*)?(\S)")

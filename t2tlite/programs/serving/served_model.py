@@ -65,32 +65,24 @@ class ServedModel:
             raise RequestError(400, str(error)) from error
 
     def token_counts(self, sentences: Sequence[str], targets: bool = False) -> list[int]:
-        """The tokens of each sentence, EOS included; RequestError 413 if one is longer than the model takes.
-
-        The sentences are sources, or targets to score.
-        """
-        return self._token_counts(sentences, self.translator.max_source_tokens, "Split it.", targets)
+        """The tokens of each source or target, EOS included; RequestError 413 if one is too long for the model."""
+        encoder = self.translator.target_encoder if targets else self.translator.source_encoder
+        texts = sentences if targets else self.tagged(sentences)
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(texts)]
+        _check_tokens(sentences, counts, self.translator.max_source_tokens, "Split it.")
+        return counts
 
     def search_token_counts(self, sentences: Sequence[str], beam_size: int) -> list[int]:
         """`token_counts` of sentences to search; RequestError 413 also if one is too long for the beam.
 
         A search cannot be interrupted, so its tokens and their product with the beam size are bounded.
         """
-        limit = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS, MAX_SEARCH_TOKENS // beam_size)
-        fits_smaller_beam = limit < min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
-        advice = f"Split it, or ask for a beam_size below {beam_size}." if fits_smaller_beam else "Split it."
-        return self._token_counts(sentences, limit, advice)
-
-    def _token_counts(self, sentences: Sequence[str], limit: int, advice: str, targets: bool = False) -> list[int]:
-        encoder = self.translator.target_encoder if targets else self.translator.source_encoder
-        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
-        for sentence, count in zip(sentences, counts, strict=True):
-            if count > limit + 1:
-                raise RequestError(
-                    413,
-                    f"A sentence must have at most {limit:,} tokens. Received: one of {count - 1:,} tokens, beginning "
-                    f"{sentence[:40]!r}. {advice}",
-                )
+        longest = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
+        limit = MAX_SEARCH_TOKENS // beam_size
+        counts = [len(ids) + 1 for ids in self.translator.source_encoder.encode_batch(self.tagged(sentences))]
+        if limit < longest:
+            _check_tokens(sentences, counts, limit, f"Split it, or ask for a beam_size below {beam_size}.")
+        _check_tokens(sentences, counts, longest, "Split it.")
         return counts
 
     def warm_up(self) -> None:
@@ -98,7 +90,7 @@ class ServedModel:
         if self.translator.engine.name == TENSORFLOW:  # of others, attention loads TensorFlow when it is asked for
             Attending(self).run([(WARM_UP, WARM_UP)])
         if self.makes_trees:
-            Parsing(self, self.options).run([WARM_UP])
+            Parsing(self).run([WARM_UP])
             return
         Scoring(self).run([(WARM_UP, WARM_UP)])
         Decoding(self, self.decode_options()).run([WARM_UP])
@@ -124,14 +116,13 @@ class Parsing:
     """Sentences to their best parses."""
 
     model: ServedModel
-    options: DecodeHParams
 
     @property
     def width(self) -> int:
-        return self.options.beam_size
+        return self.model.options.beam_size
 
     def run(self, items: Sequence[str]) -> list[Parse]:
-        return self.model.translator.parse(items, **dataclasses.asdict(self.options))
+        return self.model.translator.parse(items, **dataclasses.asdict(self.model.options))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,12 +156,12 @@ class Catalogue:
         self.models = list(models)
 
     def translator(self, source: str | None = None, target: str | None = None) -> ServedModel:
-        """The model that translates so; RequestError 400 if there is none, or several and no pair is given."""
-        return self._find([model for model in self.models if not model.makes_trees], source, target, "translates")
+        """The model that translates so; RequestError 400 if there is none, or several and none is named."""
+        return self._find(False, source, target)
 
     def parser(self, source: str | None = None) -> ServedModel:
         """The parser of a language; RequestError 400 if there is none."""
-        return self._find([model for model in self.models if model.makes_trees], source, None, "parses")
+        return self._find(True, source, None)
 
     def any_model(self, source: str | None = None, target: str | None = None) -> ServedModel:
         """The model of a pair, whose target may be TREE; RequestError 400 as the others."""
@@ -185,14 +176,24 @@ class Catalogue:
                 targets_of.setdefault(model.target, [])
         return {code: sorted(targets) for code, targets in sorted(targets_of.items())}
 
-    def _find(self, models: list[ServedModel], source: str | None, target: str | None, does: str) -> ServedModel:
+    def _find(self, makes_trees: bool, source: str | None, target: str | None) -> ServedModel:
+        models = [model for model in self.models if model.makes_trees == makes_trees]
         matches = [m for m in models if source in (None, m.source) and target in (None, m.target)]
         if len(matches) == 1:
             return matches[0]
         served = ", ".join(f"{m.source}-{m.target}" for m in models) or "none"
         wanted = f"{_shown(source)} to {_shown(target)}"
-        problem = f"Several models {does[:-1]} {wanted}: name one" if matches else f"No model {does} {wanted}"
+        does = "parse" if makes_trees else "translate"
+        problem = f"Several models {does} {wanted}: name one" if matches else f"No model {does}s {wanted}"
         raise RequestError(400, f"{problem}. Language pairs served: {served}.")
+
+
+def _check_tokens(sentences: Sequence[str], counts: Sequence[int], limit: int, advice: str) -> None:
+    """RequestError 413 if a sentence has more tokens than the limit, EOS not counted."""
+    for sentence, count in zip(sentences, counts, strict=True):
+        if count > limit + 1:
+            received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:40]!r}."
+            raise RequestError(413, f"A sentence must have at most {limit:,} tokens. {received} {advice}")
 
 
 def _shown(code: str | None) -> str:

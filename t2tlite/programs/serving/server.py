@@ -1,4 +1,4 @@
-"""Starts the server: opens the port, loads the runs, answers until a signal comes, and ends when all is answered."""
+"""The server from start to end: it opens its port, loads the runs, and answers all that comes before a signal."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import errno
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -26,13 +27,14 @@ from t2tlite.run_folder import RunFolder
 POLL_S = 0.02  # while the server starts
 QUIET_S = 1.0  # without a request before the server ends: those on their way are still answered, with 503
 BACKLOG = 2048  # connections that may wait to be accepted
+SWITCH_S = 0.0005  # after which Python lets another thread run: the event loop waits for those that read long requests
 
 
 def serve(runs: RunOptions, options: ServerOptions) -> None:
     """Serves until a signal comes.
 
-    Raises ValueError or OSError if a run, the languages, the host or the port cannot be used; before the models are
-    loaded, where that can be known.
+    Raises ValueError or OSError if a run, the languages, the host or the port cannot be used, before the models
+    are loaded if possible.
     """
     runs = with_tags(runs)
     folders = [RunFolder(run) for run in runs.runs]
@@ -41,6 +43,7 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
         find_checkpoint(folder.path, runs.checkpoint_path)
         decode_options(folder.manifest(), runs.decode_hparams)
     pairs = language_pairs(runs.runs, [folder.manifest() for folder in folders], runs.languages)
+    sys.setswitchinterval(SWITCH_S)
     with bind(options.host, options.port) as listening:
         host = f"[{options.host}]" if ":" in options.host else options.host
         address = f"http://{host}:{listening.getsockname()[1]}"
@@ -67,7 +70,7 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """A socket that listens there; ValueError if the port is in use or the host is not one of this machine's."""
+    """A socket that listens there; ValueError if the port is in use or the host is not this machine's."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     except (OSError, UnicodeError) as error:
@@ -90,7 +93,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class DrainingServer(uvicorn.Server):
-    """A server of a service's application, which drains when it is asked to end; a second time it ends at once."""
+    """A server of a service's application. The first signal lets it drain, a second one ends it at once."""
 
     def __init__(self, service: Service) -> None:
         grace_s = int(service.options.timeout_s) + 1

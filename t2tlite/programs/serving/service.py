@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hmac
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 from fastapi import Depends, Request
 
-from t2tlite.programs.serving.batching import Batcher, BatchFunction, Job, Results
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.batching import Batcher, BatchFunction, Item, Job, Results, Value
+from t2tlite.programs.serving.errors import ClientGoneError, RequestError
 from t2tlite.programs.serving.metrics import Metrics
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue
 
 LOADING, READY, DRAINING = "loading", "ready", "draining"
-CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
 PREPARATION_THREADS = 2
 logger = logging.getLogger("t2tlite.programs.serving")
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -75,80 +76,71 @@ class Service:
 
         A blank text counts as a character. `count` is how many there are for the limit, by default all.
         """
-        count = len(texts) if count is None else count
-        if count > self.options.max_texts:
-            raise RequestError(
-                status,
-                f"A request must have at most {self.options.max_texts:,} texts. Received: {count:,}. Split it into "
-                "several requests.",
-            )
         characters = sum(max(1, len(text)) for text in texts)
-        if characters > self.options.max_characters:
-            raise RequestError(
-                status,
-                f"The text of a request must have at most {self.options.max_characters:,} characters. Received: "
-                f"{characters:,}. Split it into several requests.",
-            )
+        for what, unit, size, limit in (
+            ("A request", "texts", len(texts) if count is None else count, self.options.max_texts),
+            ("The text of a request", "characters", characters, self.options.max_characters),
+        ):
+            if size > limit:
+                problem = f"{what} must have at most {limit:,} {unit}. Received: {size:,}."
+                raise RequestError(status, f"{problem} Split it into several requests.")
 
-    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
+    async def in_thread(self, function: Callable[P, T], *args: P.args, **named: P.kwargs) -> T:
         """Calls a function in a thread, so that meanwhile the event loop answers others."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *args)
+        call = functools.partial(function, *args, **named)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, call)
 
     async def compute(
-        self, request: Request, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
-    ) -> list[Any]:
+        self, request: Request, function: BatchFunction[Item, Value], items: Sequence[Item], tokens: Sequence[int]
+    ) -> list[Value]:
         """The result of each item, in order. Raises RequestError 503, 504, or 499 if the client went away."""
-        results: list[Any] = [None] * len(items)
-        gone = asyncio.ensure_future(_disconnected(request))
-        try:
-            async for index, value in self._results(function, items, tokens, gone):
-                results[index] = value
-        finally:
-            gone.cancel()
-        return results
+        return [value async for value in self.stream(function, items, tokens, request)]
 
     async def stream(
-        self, function: BatchFunction, items: Sequence[Any], tokens: Sequence[int]
-    ) -> AsyncIterator[tuple[int, Any]]:
-        """(index, result) of each item, in order, as soon as it and those before it are computed."""
-        waiting: dict[int, Any] = {}
-        following = 0
-        async for index, value in self._results(function, items, tokens):
-            waiting[index] = value
-            while following in waiting:
-                yield following, waiting.pop(following)
-                following += 1
-
-    async def _results(
         self,
-        function: BatchFunction,
-        items: Sequence[Any],
+        function: BatchFunction[Item, Value],
+        items: Sequence[Item],
         tokens: Sequence[int],
-        gone: asyncio.Future[None] | None = None,
-    ) -> AsyncIterator[tuple[int, Any]]:
+        request: Request | None = None,
+    ) -> AsyncIterator[Value]:
+        """The result of each item, in order, as soon as it and those before it are computed.
+
+        With `request`, raises RequestError 499 if its client goes away; FastAPI ends a response that streams.
+        """
         if not items:
             return
         loop = asyncio.get_running_loop()
-        arrived: asyncio.Queue[Results | Exception] = asyncio.Queue()
+        arrived: asyncio.Queue[Results[Value] | Exception] = asyncio.Queue()
 
-        def deliver(part: Results | Exception) -> None:
+        def deliver(part: Results[Value] | Exception) -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 loop.call_soon_threadsafe(arrived.put_nowait, part)
 
         job = Job(function, items, tokens, deliver)
         deadline = time.monotonic() + self.options.timeout_s
         self.batcher.submit(job)
+        watch = None if request is None else asyncio.ensure_future(_report_disconnect(request, arrived))
+        waiting: Results[Value] = {}
         try:
-            left = len(items)
-            while left:
-                part = await _first(arrived, gone, deadline - time.monotonic(), self.options.timeout_s)
-                if isinstance(part, Exception):
-                    raise _failure(part)
-                left -= len(part.indices)
-                for pair in zip(part.indices, part.values, strict=True):
-                    yield pair
+            for index in range(len(items)):
+                while index not in waiting:
+                    waiting |= await self._next_part(arrived, deadline)
+                yield waiting.pop(index)
         finally:
             self.batcher.cancel(job)
+            if watch is not None:
+                watch.cancel()
+
+    async def _next_part(self, arrived: asyncio.Queue[Results[Value] | Exception], deadline: float) -> Results[Value]:
+        """The results that arrive next; RequestError if they are errors, or do not arrive in time."""
+        try:
+            part = await asyncio.wait_for(arrived.get(), deadline - time.monotonic())
+        except asyncio.TimeoutError:
+            problem = f"The request was not done after {self.options.timeout_s:g} seconds."
+            raise RequestError(504, f"{problem} Send less text, or try again later.") from None
+        if isinstance(part, Exception):
+            raise _failure(part)
+        return part
 
 
 async def service_of(request: Request) -> Service:
@@ -160,32 +152,17 @@ async def service_of(request: Request) -> Service:
 CurrentService = Annotated[Service, Depends(service_of)]  # a parameter of an endpoint
 
 
-async def _first(
-    arrived: asyncio.Queue[Results | Exception], gone: asyncio.Future[None] | None, seconds: float, allowed: float
-) -> Results | Exception:
-    """What arrives first; RequestError if the client goes away before, or the time is over."""
-    next_part = asyncio.ensure_future(arrived.get())
-    waited: list[asyncio.Future[Any]] = [next_part] if gone is None else [next_part, gone]
-    try:
-        done, _ = await asyncio.wait(waited, timeout=max(0.0, seconds), return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        if not next_part.done():
-            next_part.cancel()
-    if next_part in done:
-        return next_part.result()
-    if done:
-        raise RequestError(CLIENT_GONE, "The client closed the connection.")
-    raise RequestError(504, f"The request was not done after {allowed:g} seconds. Send less text, or try again later.")
-
-
-async def _disconnected(request: Request) -> None:
-    """Returns when the client has closed the connection; the request's body has been read before."""
+async def _report_disconnect(request: Request, arrived: asyncio.Queue[Results[Value] | Exception]) -> None:
+    """Puts an error into the queue when the client, whose body was read before, has closed the connection."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
+    arrived.put_nowait(ClientGoneError())
 
 
 def _failure(error: Exception) -> RequestError:
     """Maps a worker's exception to a response: ValueError is shown (400), others are logged (500)."""
+    if isinstance(error, RequestError):
+        return error
     if isinstance(error, ValueError):  # ours: what is required, what was received
         return RequestError(400, str(error))
     logger.error("A request failed.", exc_info=error)

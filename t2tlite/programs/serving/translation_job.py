@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from t2tlite.config import DecodeHParams
+from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.options import MAX_HYPOTHESES
 from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
 from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
 from t2tlite.programs.serving.served_model import Decoding, ServedModel
@@ -19,13 +21,21 @@ T = TypeVar("T")
 class TranslationJob:
     """The sentences of some texts, and what is made of their outputs.
 
-    Raises RequestError 413 if a sentence is too long for the model or the beam.
+    Raises RequestError 413 if a sentence is too long for the model or the beam, or there are too many hypotheses.
     """
 
     def __init__(self, model: ServedModel, texts: Sequence[str], options: DecodeHParams, n_best: int = 1) -> None:
         self.function = Decoding(model, options)
         self.texts = [split_text(text) for text in texts]
         self.sentences = [segment.sentence for text in self.texts for segment in text.segments]
+        hypotheses = len(self.sentences) * options.return_beams
+        if hypotheses > MAX_HYPOTHESES:
+            received = f"{len(self.sentences):,} sentences with {options.return_beams} each"
+            raise RequestError(
+                413,
+                f"A request must have at most {MAX_HYPOTHESES:,} hypotheses. Received: {received}. Split the text, or "
+                "ask for one translation of each sentence.",
+            )
         self.tokens = model.search_token_counts(self.sentences, options.beam_size)
         self._n_best = n_best
 

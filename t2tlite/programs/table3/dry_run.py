@@ -23,7 +23,7 @@ PROBE_STEPS = 3  # timed, after as many untimed steps
 
 
 def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: int) -> str:
-    """Sizes and costs of the rows by formula, a table in Markdown. Raises ValueError as `check_positions` does."""
+    """Sizes and costs of the rows by formula, a table in Markdown. Raises as `check_positions`."""
     check_positions(rows, base, dataset)
     columns = ("row", "params ×10^6", "paper", "FLOPs per step", "steps", "FLOPs in all", "memory, GB")
     lines = []
@@ -36,15 +36,15 @@ def cost_table(rows: Sequence[Row], base: HParams, dataset: Dataset, replicas: i
     pieces = " and ".join(f"{size:,}" for size in dict.fromkeys(dataset.manifest.vocabulary_sizes))
     return (
         f"{markdown_table(columns, lines, labels=1)}\n"
-        f"By formula, for each of {replicas} replica(s) and each seed; TensorFlow needs some memory in addition. "
-        f"Vocabulary: {pieces} pieces (paper: 37,000).\n"
+        f"By formula, for each of {replicas} replica(s) and each seed; TensorFlow needs some memory in addition."
+        f" Vocabulary: {pieces} pieces (paper: 37,000).\n"
     )
 
 
 def timed_rows(
     rows: Sequence[Row], base: HParams, num_seeds: int, dataset: Dataset, strategy: tf.distribute.Strategy
 ) -> Iterator[str]:
-    """Times a few steps of each row, and yields a Markdown table piece by piece, each as soon as it is known."""
+    """Times a few steps of each row, and yields a Markdown table piece by piece, as it becomes known."""
     started = time.monotonic()
     flops = [cost_of(row.apply(base), dataset).flops_per_step for row in rows]
     hours = 0.0

@@ -1,8 +1,8 @@
 """Table 3 of the paper: its rows, each a change of a base model, with the paper's results.
 
-A change is relative where the table's is a size (hs256 halves the width, l2 has a third of the layers, h1 an eighth of
-the heads), so that a row can be applied to a smaller base and the table keeps its meaning. Dropout and label smoothing
-are absolute. Applied to transformer_base, each row is the paper's.
+A change of a size is relative (hs256 halves the width, l2 has a third of the layers, h1 an eighth of the heads), so
+that the table keeps its meaning with a smaller base. Dropout and label smoothing are absolute. Applied to
+transformer_base, each row is the paper's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Row:
     parameters: int | None = None  # millions; None where the table has a blank
 
     def apply(self, base: HParams) -> HParams:
-        """The row as a change of `base`; ValueError if a ratio gives no whole number or hparams are incompatible."""
+        """The row as a change of `base`; ValueError if a ratio gives no whole number, or hparams do not fit."""
         try:
             return dataclasses.replace(base, **{name: self._value(name, base) for name in self.change})
         except ValueError as error:
@@ -45,7 +45,7 @@ class Row:
         factor, old = self.change[name], getattr(base, name)
         if not isinstance(factor, Fraction):
             return factor
-        if name == "attention_key_channels" and "hidden_size" not in self.change:
+        if name == KEYS and "hidden_size" not in self.change:
             old = base.key_channels
         if (new := factor * old).denominator != 1:
             raise ValueError(
@@ -65,35 +65,35 @@ def width(factor: Fraction) -> dict[str, Fraction]:
     return dict.fromkeys(("hidden_size", "attention_key_channels", "attention_value_channels"), factor)
 
 
-F = Fraction
-BIG = {**width(F(2)), "filter_size": F(2), "num_heads": F(2), "train_steps": F(3), "layer_prepostprocess_dropout": 0.3}
+F, KEYS, DROPOUT = Fraction, "attention_key_channels", "layer_prepostprocess_dropout"
+BIG = {**width(F(2)), "filter_size": F(2), "num_heads": F(2), "train_steps": F(3), DROPOUT: 0.3}
 ROWS = (  # the last column: million weights
-    #   group   name           change                                 in the paper                 PPL   BLEU  10^6
-    Row("base", "base",        {},                                    "base",                      4.92, 25.8, 65),
-    Row("A",    "h1",          {"num_heads": F(1, 8)},                "h=1, d_k=d_v=512",          5.29, 24.9),
-    Row("A",    "h4",          {"num_heads": F(1, 2)},                "h=4, d_k=d_v=128",          5.00, 25.5),
-    Row("A",    "h16",         {"num_heads": F(2)},                   "h=16, d_k=d_v=32",          4.91, 25.8),
-    Row("A",    "h32",         {"num_heads": F(4)},                   "h=32, d_k=d_v=16",          5.01, 25.4),
-    Row("B",    "k128",        {"attention_key_channels": F(1, 4)},   "d_k=16",                    5.16, 25.1, 58),
-    Row("B",    "k256",        {"attention_key_channels": F(1, 2)},   "d_k=32",                    5.01, 25.4, 60),
-    Row("C",    "l2",          layers(F(1, 3)),                       "N=2",                       6.11, 23.7, 36),
-    Row("C",    "l4",          layers(F(2, 3)),                       "N=4",                       5.19, 25.3, 50),
-    Row("C",    "l8",          layers(F(4, 3)),                       "N=8",                       4.88, 25.5, 80),
-    Row("C",    "hs256",       width(F(1, 2)),                        "d_model=256, d_k=d_v=32",   5.75, 24.5, 28),
-    Row("C",    "hs1024",      width(F(2)),                           "d_model=1024, d_k=d_v=128", 4.66, 26.0, 168),
-    Row("C",    "ff1024",      {"filter_size": F(1, 2)},              "d_ff=1024",                 5.12, 25.4, 53),
-    Row("C",    "ff4096",      {"filter_size": F(2)},                 "d_ff=4096",                 4.75, 26.2, 90),
-    Row("D",    "dr0",         {"layer_prepostprocess_dropout": 0.0}, "P_drop=0.0",                5.77, 24.6),
-    Row("D",    "dr2",         {"layer_prepostprocess_dropout": 0.2}, "P_drop=0.2",                4.95, 25.5),
-    Row("D",    "ls0",         {"label_smoothing": 0.0},              "eps_ls=0.0",                4.67, 25.3),
-    Row("D",    "ls2",         {"label_smoothing": 0.2},              "eps_ls=0.2",                5.47, 25.7),
-    Row("E",    "pos_learned", {"pos": "emb"},                        "learned positions",         4.92, 25.7),
-    Row("big",  "big",         BIG,                                   "big",                       4.33, 26.4, 213),
+    #   group   name           change                      in the paper                 PPL   BLEU  10^6
+    Row("base", "base",        {},                         "base",                      4.92, 25.8, 65),
+    Row("A",    "h1",          {"num_heads": F(1, 8)},     "h=1, d_k=d_v=512",          5.29, 24.9),
+    Row("A",    "h4",          {"num_heads": F(1, 2)},     "h=4, d_k=d_v=128",          5.00, 25.5),
+    Row("A",    "h16",         {"num_heads": F(2)},        "h=16, d_k=d_v=32",          4.91, 25.8),
+    Row("A",    "h32",         {"num_heads": F(4)},        "h=32, d_k=d_v=16",          5.01, 25.4),
+    Row("B",    "k128",        {KEYS: F(1, 4)},            "d_k=16",                    5.16, 25.1, 58),
+    Row("B",    "k256",        {KEYS: F(1, 2)},            "d_k=32",                    5.01, 25.4, 60),
+    Row("C",    "l2",          layers(F(1, 3)),            "N=2",                       6.11, 23.7, 36),
+    Row("C",    "l4",          layers(F(2, 3)),            "N=4",                       5.19, 25.3, 50),
+    Row("C",    "l8",          layers(F(4, 3)),            "N=8",                       4.88, 25.5, 80),
+    Row("C",    "hs256",       width(F(1, 2)),             "d_model=256, d_k=d_v=32",   5.75, 24.5, 28),
+    Row("C",    "hs1024",      width(F(2)),                "d_model=1024, d_k=d_v=128", 4.66, 26.0, 168),
+    Row("C",    "ff1024",      {"filter_size": F(1, 2)},   "d_ff=1024",                 5.12, 25.4, 53),
+    Row("C",    "ff4096",      {"filter_size": F(2)},      "d_ff=4096",                 4.75, 26.2, 90),
+    Row("D",    "dr0",         {DROPOUT: 0.0},             "P_drop=0.0",                5.77, 24.6),
+    Row("D",    "dr2",         {DROPOUT: 0.2},             "P_drop=0.2",                4.95, 25.5),
+    Row("D",    "ls0",         {"label_smoothing": 0.0},   "eps_ls=0.0",                4.67, 25.3),
+    Row("D",    "ls2",         {"label_smoothing": 0.2},   "eps_ls=0.2",                5.47, 25.7),
+    Row("E",    "pos_learned", {"pos": "emb"},             "learned positions",         4.92, 25.7),
+    Row("big",  "big",         BIG,                        "big",                       4.33, 26.4, 213),
 )  # fmt: skip
 
 
 def select(names: Sequence[str]) -> list[Row]:
-    """Rows by name or by group letter, in the paper's order; raises ValueError if there is no such row or group."""
+    """Rows by name or by group letter, in the paper's order; ValueError if there is no such row or group."""
     known = {row.name for row in ROWS} | {row.group for row in ROWS}
     for name in names:
         if name not in known:

@@ -49,11 +49,10 @@ class Sweep:
     def run(self, rows: Sequence[Row], seeds: Sequence[int]) -> Path:
         """Trains and measures each row that is not finished, seed by seed, and writes the table after each.
 
-        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end. The table,
-        whose path is returned, shows all rows that fit the base, with all results obtained so far.
-
-        Raises ValueError if a folder has a row of other hparams, before anything is trained, or at the end if rows
-        failed; and Interrupted, with a checkpoint saved, after SIGINT, SIGTERM or SIGHUP.
+        A row whose loss is not finite, or that runs out of memory, is left out and reported at the end (ValueError).
+        The table, whose path is returned, shows all rows that fit the base, with all results so far. Raises ValueError
+        before anything is trained if a folder has a row of other hparams, and Interrupted, with a checkpoint saved,
+        after SIGINT, SIGTERM or SIGHUP.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
@@ -79,8 +78,8 @@ class Sweep:
                 forget_models()
         if failed:
             raise ValueError(
-                f"Every row must train to its end. Received: {'; '.join(failed)}. If memory is not enough, lower "
-                "batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
+                f"Every row must train to its end. Received: {'; '.join(failed)}. If memory is not enough, "
+                "lower batch_size and raise accumulate_steps by the same factor for all rows, in another --output_dir."
             )
         return path
 
@@ -118,7 +117,7 @@ class Sweep:
         return RunFolder(self.folder / (row.name if seed == 1 else f"{row.name}.seed{seed}"))
 
     def _is_finished(self, row: Row, seed: int) -> bool:
-        """Whether a row has its result; raises ValueError for a result or checkpoint of other hparams, data or seed."""
+        """Whether a row has its result; ValueError for one, or a checkpoint, of other hparams, data or seed."""
         run, hparams = self._run_folder(row, seed), row.apply(self.base)
         result = read_result(run)
         recorded = result.hparams if result else run.hparams() if run.checkpoints() else hparams
@@ -137,7 +136,7 @@ class Sweep:
         return result is not None
 
     def table(self) -> Table:
-        """The rows that fit the base, with all results for exactly these hparams and data, in order of seeds."""
+        """The rows that fit the base, with all results for these hparams and data, in order of seeds."""
         table: dict[Row, list[Result]] = {}
         for row in ROWS:
             try:
@@ -166,7 +165,7 @@ class Sweep:
 
 
 def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> None:
-    """Raises ValueError, before hours of work, if a dev pair is too long to decode, or for learned positions."""
+    """Raises ValueError if a dev pair is too long to decode, or for learned positions."""
     dev = dataset.manifest.split("dev")
     if dev.longest_source > MAX_SOURCE_TOKENS + 1:  # the EOS
         raise ValueError(

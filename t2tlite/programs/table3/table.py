@@ -36,7 +36,7 @@ class Result:
     perplexity: Amount  # of dev, per token of the vocabulary, without label smoothing
     loss: Amount  # nats per token
     accuracy: Amount
-    bleu: Amount  # of dev, sacrebleu's, beam 4; for other problems than translation, the metric named by `metric`
+    bleu: Amount  # of dev, beam 4: sacrebleu's, or of other problems than translation what `metric` names
     bleu_signature: str
     parameters: Count
     seconds: Amount  # in the training loop, over all interruptions, without evaluation
@@ -106,7 +106,7 @@ class Table:
     command: str  # the command line, recorded below the table
 
     def write(self, folder: Path) -> Path:
-        """Writes table3.md, whose path is returned, table3.json and, if matplotlib is installed, table3.png."""
+        """Writes table3.md, whose path is returned, table3.json and, with matplotlib, table3.png."""
         write_text(folder / "table3.md", self.markdown())
         write_record(folder / "table3.json", self.as_json())
         if has_matplotlib():
@@ -174,7 +174,7 @@ class Table:
         return {"problem": self.problem, "command": self.command, "versions": versions(), "rows": rows}
 
     def _plot(self, path: Path) -> None:
-        """Draws each row's difference to base, ours beside the paper's, if base and another row have results."""
+        """Draws the differences to base, ours beside the paper's, if base and another row have results."""
         (base, base_results), *others = self.rows.items()
         rows = {row: results for row, results in others if results}
         if not base_results or not rows:

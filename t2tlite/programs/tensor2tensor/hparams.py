@@ -27,8 +27,8 @@ FIELDS = dataclasses.fields(HParams)
 FACTS = {field.name: facts_of(field) for field in FIELDS}
 DEFAULTS = {field.name: field.default for field in FIELDS}
 
-# MODEL and TRAINING have transformer_base's values, for files of older versions with fewer hparams. Most of them are
-# the paper's, which are the defaults of HParams.
+# MODEL and TRAINING have transformer_base's values, for files of older versions with fewer hparams. Most are the
+# paper's, the defaults of HParams.
 MODEL: dict[str, Value] = {name: DEFAULTS[name] for name, facts in FACTS.items() if facts.t2t and facts.model} | {
     "layer_preprocess_sequence": "n",
     "layer_postprocess_sequence": "da",
@@ -109,14 +109,12 @@ def read_hparams(path: Path) -> dict[str, Value]:
 
 
 def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
-    """HParams of the model that computes what tensor2tensor's model `transformer` computes with hparams `theirs`.
+    """HParams of our model that computes what tensor2tensor's `transformer` computes with hparams `theirs`.
 
     Also returns a line for the user on each difference in training. A missing hparam has transformer_base's value;
     unknown ones are ignored. With vocabularies of different sizes some versions of tensor2tensor use
-    shared_embedding_and_softmax_weights=False regardless of the file; only the checkpoint shows it.
-
-    Raises ValueError, with a line for each reason, if t2tlite does not support the model, or a value is missing, of the
-    wrong type or out of range.
+    shared_embedding_and_softmax_weights=False regardless of the file; only the checkpoint shows it. Raises ValueError,
+    with a line for each reason, if the model is not supported, or a value is missing, of a wrong type or out of range.
     """
     reasons: list[str] = []
     model = _model(theirs, reasons)
@@ -141,7 +139,7 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
 
 
 def _read(theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
-    """The values of the hparams in `defaults`; those of another type than the default are added to `reasons`."""
+    """The values of the hparams in `defaults`; adds those of another type than the default to `reasons`."""
     values = dict(defaults)
     for name, default in defaults.items():
         kind, value = type(default), theirs.get(name, default)

@@ -77,14 +77,9 @@ def import_run(
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
-    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, for instance in
-    a tqdm bar.
-
-    Raises:
-        ValueError: the model is not supported, files do not fit each other, `folder` holds another run, or another
-            process writes it.
-        FileNotFoundError: a file is missing.
-        OSError: a file cannot be written, for instance because the disk is full. The same call again resumes.
+    `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, say in a tqdm
+    bar. Raises ValueError if the model is not supported, files do not fit each other, or `folder` holds another run or
+    is being written; FileNotFoundError if a file is missing; OSError if one cannot be written. The same call resumes.
     """
     if len(given.vocabularies) not in VOCABULARY_NAMES:
         raise ValueError(
@@ -95,8 +90,8 @@ def import_run(
     hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
     if hparams_file is None:
         raise FileNotFoundError(
-            f"The model's hparams.json is required. Received: none in {trained_in} nor above it. Name it with "
-            "--t2t_hparams: t2t-trainer wrote it into its --output_dir."
+            f"The model's hparams.json is required. Received: none in {trained_in} nor above it. "
+            "Name it with --t2t_hparams: t2t-trainer wrote it into its --output_dir."
         )
     flags = _trainer_flags(trained_in, hparams_file.parent)
     problem = given.problem or flags.get("problem", "imported")

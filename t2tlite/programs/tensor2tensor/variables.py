@@ -1,8 +1,8 @@
 """Loads the variables of a tensor2tensor checkpoint into our Transformer.
 
-tensor2tensor names a model's variables `transformer/...`: the layers `transformer/body/...`, and the embeddings
-`transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_N`, N from 0, since it splits them by rows into shards. A
-checkpoint also holds the optimizer state and statistics of training.
+tensor2tensor names a model's layers `transformer/body/...`, and its embeddings, which it splits by rows into shards N,
+`transformer/symbol_modality_VOCABULARY_WIDTH/KIND/weights_N`. A checkpoint also holds the optimizer state and
+statistics of training.
 """
 
 # D hidden size
@@ -36,9 +36,9 @@ Place = tuple[keras.Variable, list[str]]  # our variable, and tensor2tensor's: i
 def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], target_space: int = 0) -> None:
     """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
-    `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding with which the
-    model was trained. Raises ValueError if there is no such row, or if variables are missing, of another shape or
-    without a place in the model (all of them are listed).
+    `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding that was trained.
+    Raises ValueError if there is no such row, or lists the variables that are missing, of another shape or without a
+    place in the model.
     """
     places = list(_places(model, variables))
     unfit: list[str] = []

@@ -15,8 +15,8 @@ Layers and heads count from 1. Pictures need matplotlib: pip install 't2tlite[pl
 from __future__ import annotations
 
 from t2tlite.programs.visualise.attention import Attention
-from t2tlite.programs.visualise.attention_page import page, write_page
+from t2tlite.programs.visualise.attention_page import page
 from t2tlite.programs.visualise.attention_pictures import heat_maps, save_picture, word_lines
 from t2tlite.programs.visualise.attention_weights import KINDS
 
-__all__ = ["KINDS", "Attention", "heat_maps", "page", "save_picture", "word_lines", "write_page"]
+__all__ = ["KINDS", "Attention", "heat_maps", "page", "save_picture", "word_lines"]

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.visualise import attention_page, attention_pictures
 from t2tlite.programs.visualise.attention_weights import KINDS, PairAttention
 
@@ -19,16 +20,17 @@ class Attention(PairAttention):
     def save(
         self, path: str | Path, kinds: Sequence[str] = KINDS, layers: Sequence[int] = (), heads: Sequence[int] = ()
     ) -> None:
-        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or .svg; needs matplotlib).
+        """Writes a page (a path that ends in .html), or a picture of heat maps (.png or .svg, by matplotlib).
 
         Kinds, layers and heads are as in `page` and `heat_maps`. Raises ValueError for another ending and as they do,
-        and OSError if the file cannot be written. Warns if a picture lacks characters that no font here has.
+        and OSError if it cannot be written. Warns of characters that no font here has.
         """
         if Path(path).suffix.lower() == ".html":
-            attention_page.write_page(self, path, kinds=kinds, layers=layers, heads=heads)
+            write_text(Path(path), attention_page.page(self, kinds, layers, heads))
             return
         attention_pictures.picture_ending(path)
-        missing = attention_pictures.save_picture(attention_pictures.heat_maps(self, kinds, layers, heads), path)
+        picture = attention_pictures.heat_maps(self, kinds, layers, heads)
+        missing = attention_pictures.save_picture(picture, path)
         if missing:
             warnings.warn(f"No font here has {missing[:40]}. An .svg or .html can show these characters.", stacklevel=2)
 

@@ -7,12 +7,10 @@ import importlib.resources
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from t2tlite.files.atomic_file import write_text
 from t2tlite.programs.visualise.attention_weights import (
     KINDS,
     NOTES,
@@ -34,9 +32,9 @@ def page(
 ) -> str:
     """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
 
-    It opens with cross-attention (or the first of the kinds if that is not among them), in the last layer but one, and
-    without </s>, which a switch shows. Layers and heads are counted from 1, by default all. Raises ValueError as
-    `select` does, or if there are more weights than a browser can handle.
+    It opens with cross-attention, or the first of the kinds, in the last layer but one, and without </s>, which a
+    switch shows. Layers and heads are counted from 1, by default all. Raises ValueError as `select` does, or if there
+    are more weights than a browser can handle.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]
@@ -50,13 +48,8 @@ def page(
     data = {**texts, "run": printable(attention.origin), "name": attention.file_name(), "kinds": shown}
     template = _resource("attention.html").replace("STYLE_GOES_HERE", _resource("attention.css"))
     template = template.replace("SCRIPT_GOES_HERE", "\n".join(map(_resource, SCRIPTS)))
-    # JSON in ASCII, without `<`, so that no sentence can end the script element. Last, since it may contain any text.
+    # JSON in ASCII, without `<`, which could end the script element. Last, since it may contain any text.
     return template.replace("DATA_GOES_HERE", json.dumps(data).replace("<", "\\u003c"))
-
-
-def write_page(attention: PairAttention, path: str | Path, **chosen: Any) -> None:
-    """Writes `page(attention, **chosen)` to a file, and makes its folder; raises as `page`, or OSError."""
-    write_text(Path(path), page(attention, **chosen))
 
 
 def _resource(name: str) -> str:

@@ -52,7 +52,7 @@ def heat_maps(
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
-    The arguments are those of `select`. Raises ValueError as `select` does, or if the picture would be too large, and
+    The arguments are those of `select`. Raises ValueError as it does, or if the picture would be too large, and
     ImportError if matplotlib is not installed.
     """
     rows, heads = select(attention, kinds, layers, heads)
@@ -186,7 +186,7 @@ class _Sheet:
 
 
 def _matplotlib() -> ModuleType:
-    """The library, which is imported when the first picture is drawn; raises ImportError if it is not installed."""
+    """The library, imported when the first picture is drawn; ImportError if it is not installed."""
     try:
         import matplotlib.figure  # and with it the modules used here
     except ImportError as error:
@@ -199,7 +199,7 @@ def _matplotlib() -> ModuleType:
 
 @functools.cache
 def _plain() -> dict[str, Any]:
-    """The style of literal text: `$` starts no formula, and each character is drawn in a font that has it, if any."""
+    """The style of literal text: `$` starts no formula, and each character is in a font that has it, if any."""
     installed = set(_matplotlib().font_manager.get_font_names())
     return {"parse_math": False, "fontfamily": [name for name in FONTS if name in installed]}
 
@@ -247,7 +247,7 @@ def _heat_map(axes: Axes, layer: Layer, head: int, points: float) -> AxesImage:
 def _token_columns(
     axes: Axes, layer: Layer, positions: Sequence[int], heads: Sequence[int], left: float, right: float
 ) -> None:
-    """Queries that end at `left`, keys that begin at `right`, and between them lines, and bars beside the keys."""
+    """Queries that end at `left`, keys that begin at `right`, lines between them, and bars beside the keys."""
     bars = right - 0.06 * len(heads) - 0.12
     rows = layer.weights[:, list(positions)]  # [H, the word's pieces, S]
     style = {"va": "center", "fontsize": 9.5, **_plain()}

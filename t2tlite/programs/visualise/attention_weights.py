@@ -1,9 +1,9 @@
 """The attention weights of one sentence pair, with the pieces they belong to, and the selection of what to show.
 
-The decoder reads its target shifted right by one: at position t it reads piece t - 1 (nothing at the first, shown as
-<start>) and predicts piece t. As a query, the position is labelled with the piece that it predicts; as a key, with the
-piece that it read. So a row of cross-attention shows what the model attended to when it produced that piece, and in the
-decoder's self-attention no piece attends to itself.
+The decoder reads its target shifted right by one: at position t it reads piece t - 1 (at the first nothing, shown as
+<start>) and predicts piece t. A query is labelled with the piece that it predicts, a key with the one that it read. So
+a row of cross-attention shows what the model attended to when it produced that piece, and in the decoder's
+self-attention no piece attends to itself.
 """
 
 # S source pieces, T target pieces, both with the end-of-sentence token (EOS); H heads
@@ -41,8 +41,8 @@ DIRECTION_CONTROLS = set("\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066
 class PairAttention:
     """The attention weights of every head of every layer for one sentence pair.
 
-    Each array has its queries along the second axis and its keys along the third; each row sums to 1. Raises ValueError
-    if an array's shape does not fit the pieces.
+    Arrays have queries along the second axis and keys along the third; each row sums to 1. Raises ValueError if a shape
+    does not fit the pieces.
     """
 
     source_pieces: list[str]  # S, EOS last
@@ -97,7 +97,7 @@ class PairAttention:
         return f"<Attention: {source} to {target}, {layers}, {heads} heads>"
 
     def file_name(self, word: str | None = None) -> str:
-        """The first words of the source and a digest: a file name for each sentence pair and word, without ending."""
+        """A file name for the sentence pair and a word, without ending: words of the source and a digest."""
         digest = hashlib.sha256(repr((self.source, self.target, word)).encode("utf-8")).hexdigest()[:6]
         words = "-".join(re.findall(r"\w+", self.source.lower()))[:40].strip("-") or "sentence"
         return f"{words}-{digest}"
@@ -119,8 +119,8 @@ def select(
 ) -> tuple[list[Layer], list[int]]:
     """What to show: each kind in each of the layers, and the heads.
 
-    Layers (by default `default_layer` of each kind) and heads (by default all) are counted from 1. Raises ValueError
-    for a kind, layer or head that the model does not have.
+    Layers (by default `default_layer`) and heads (by default all) are counted from 1. Raises ValueError for a kind,
+    layer or head that the model does not have.
     """
     check_kinds(kinds)
     selected = []
@@ -150,17 +150,17 @@ def check_kinds(kinds: Sequence[str]) -> None:
 
 
 def default_layer(attention: PairAttention, kind: str) -> int:
-    """The last layer but one, as in the paper's Figures 3 to 5 (layer 5 of 6); the first if there are one or two."""
+    """The last layer but one, as in the paper's Figures 3 to 5 (5 of 6); of one or two layers the first."""
     return max(1, len(attention.layers(kind)) - 1)
 
 
 def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequence[int] = ()) -> list[int]:
     """The positions of the pieces of a word's first occurrence, counted from 0.
 
-    Given the text and the word of each piece, whole words that white space separates are found first. Otherwise the
-    text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes. There whole words (`word` may hold
-    several) are found before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece,
-    such as `</s>`, is also found. Raises ValueError if the sentence does not contain the word.
+    Given the text and the word of each piece, whole words between white space are found first. Otherwise the text of
+    the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes: whole words (`word` may hold several)
+    before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece, such as `</s>`, is
+    found too. Raises ValueError if the sentence does not contain the word.
     """
     wanted, present = word.split(), text.split()
     for start in range(len(present) - len(wanted) + 1 if wanted else 0):
@@ -187,7 +187,7 @@ def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequ
 
 
 def kinds_with(attention: PairAttention, word: str) -> list[str]:
-    """The kinds in which a word is a query (source words: encoder); ValueError if neither sentence contains it."""
+    """The kinds in which a word is a query (source words: encoder); ValueError if no sentence contains it."""
     kinds = []
     for kind in KINDS:
         with contextlib.suppress(ValueError):

@@ -75,7 +75,7 @@ def decoded(tiny_run, open_job, tmp_path, source):
 
 
 def test_output_is_that_of_one_process(decoded):
-    changes = "beam_size=3,return_beams=2"
+    changes = "beam_size=2,return_beams=2"
     assert decoded("out.gz", Pipeline("DirectRunner"), changes) == decoded("local.gz", None, changes)
 
 

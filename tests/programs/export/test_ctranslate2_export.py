@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 
 import pytest
+from tiny_run import change_manifest
 
 from t2tlite.bin import t2t_export
 from t2tlite.data.dataset import open_dataset
@@ -43,9 +43,7 @@ def test_export_reports_equal_outputs(tiny_run, exported, tmp_path, capsys, quan
 
 def test_run_with_t2t_rules_is_verified_by_log_probabilities(tiny_run_copy, tmp_path, capsys):
     """Its scores are otherwise a mean for each token, with the sign changed."""
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    manifest["decode_defaults"] = {"t2t_rules": True}
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest))
+    change_manifest(tiny_run_copy, decode_defaults={"t2t_rules": True})
     assert export(tiny_run_copy, tmp_path / "out", "--decode_hparams=beam_size=1") == 0
     assert "Equal to the run: 12 greedy" in capsys.readouterr().out
 

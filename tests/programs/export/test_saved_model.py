@@ -56,11 +56,6 @@ print(json.dumps([results, pairs]))
 """
 
 
-@pytest.fixture(scope="module")
-def model(tiny_run, load) -> Translator:
-    return load(tiny_run.run, None)
-
-
 @pytest.fixture(scope="module", params=["two", pytest.param("all", marks=pytest.mark.slow)])
 def beam_sizes(request) -> tuple[int, ...]:
     """The beam sizes of the export: a search is traced for each, which takes seconds."""
@@ -294,10 +289,8 @@ def test_a_task_of_the_users_is_refused_by_name(model, tmp_path, monkeypatch):
 
 
 def test_sampling_is_refused_by_name(model, tmp_path):
-    with pytest.raises(
-        ValueError,
-        match=r"--format=saved_model supports alpha, .*\. Received: sampling_method=random, sampling_temp=0\.5\. Leave",
-    ):
+    message = r"--format=saved_model supports alpha, .*\. Received: sampling_method=random, sampling_temp=0\.5\. Leave"
+    with pytest.raises(ValueError, match=message):
         model.export(tmp_path / "out", sampling_method="random", sampling_temp=0.5)
     assert not list(tmp_path.iterdir())
 

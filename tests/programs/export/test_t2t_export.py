@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import resource
 import signal
-import subprocess
 import sys
 from copy import copy as copy_of
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import tensorflow as tf
+from tiny_run import change_manifest
 from tiny_task import contents
 
 import t2tlite
@@ -70,11 +70,6 @@ def test_an_export_is_a_folder_with_its_record(tiny_run, quick, tmp_path, capsys
     assert out.startswith(
         f"Exported {tiny_run.run}/model.ckpt-120 to {target}. Equal to the run: nothing of 12 sentences"
     )
-
-
-def test_the_checkpoint_can_be_chosen(tiny_run, quick, tmp_path):
-    assert export(tiny_run.run, tmp_path / "out", "--checkpoint_path=model.ckpt-40") == 0
-    assert json.loads((tmp_path / "out" / "export.json").read_text())["step"] == 40
 
 
 def test_an_existing_export_is_kept_without_overwrite(tiny_run, quick, tmp_path, capsys):
@@ -170,16 +165,17 @@ def test_a_full_disk(tiny_run, quick, tmp_path, capsys):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_that_tensorflow_cannot_write(tiny_run, quick, tmp_path, capsys):
-    def full(model, folder, settings):
-        raise tf.errors.ResourceExhaustedError(
-            None, None, "{{function_node SaveV2}} variables; No space left on device"
-        )
-
-    quick["write"] = full
-    message = refused(capsys, export(tiny_run.run, tmp_path / "out"))
-    assert f"--export_dir={tmp_path}/out cannot be written: variables; No space left on device. Make room" in message
-    assert not list(tmp_path.iterdir())
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("--format=onnx", f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'."),
+        ("--format=", "--format must be given"),
+        ("--export_dir=", "--export_dir must be given"),
+    ],
+)
+def test_mistakes(tiny_run, tmp_path, capsys, flag, message):
+    assert message in refused(capsys, export(tiny_run.run, tmp_path / "out", flag))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_that_cannot_be_made(tiny_run, quick, tmp_path, capsys):
@@ -189,23 +185,6 @@ def test_a_folder_that_cannot_be_made(tiny_run, quick, tmp_path, capsys):
     assert "Name another folder" in message
 
 
-def test_unknown_format(tiny_run, tmp_path, capsys):
-    message = refused(capsys, export(tiny_run.run, tmp_path / "out", "--format=onnx"))
-    assert f"--format must be one of {', '.join(FORMATS)}. Received: 'onnx'." in message
-
-
-def test_missing_flags(tiny_run, capsys):
-    assert "--export_dir and --format must be given" in refused(
-        capsys, t2t_export.main([f"--output_dir={tiny_run.run}"])
-    )
-
-
-def test_no_run(tmp_path, capsys, quick):
-    message = refused(capsys, export(tmp_path / "nothing", tmp_path / "out"))
-    assert "The run must be a folder that t2t-trainer made (--output_dir)" in message
-    assert not (tmp_path / "out").exists()
-
-
 def test_no_checkpoint(tiny_run_copy, tmp_path, capsys, quick):
     for path in tiny_run_copy.glob("model.ckpt-*"):
         path.unlink()
@@ -213,19 +192,12 @@ def test_no_checkpoint(tiny_run_copy, tmp_path, capsys, quick):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_package_is_named(tiny_run, quick, tmp_path, capsys):
-    def missing(model, settings):
-        raise ImportError("quick needs packages that are missing. pip install 't2tlite[quick]'")
-
-    quick["check"] = missing
-    assert "pip install 't2tlite[quick]'" in refused(capsys, export(tiny_run.run, tmp_path / "out"))
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_python_api_exports_too(tiny_run, quick, tmp_path):
+def test_the_python_api_and_another_checkpoint(tiny_run, quick, tmp_path):
     model = t2tlite.load(tiny_run.run)
     assert model.export(tmp_path / "out", "quick", beam_size=2) == tmp_path / "out"
     assert json.loads((tmp_path / "out" / "export.json").read_text())["decode_hparams"]["beam_size"] == 2
+    assert export(tiny_run.run, tmp_path / "out", "--overwrite", "--checkpoint_path=model.ckpt-40") == 0
+    assert json.loads((tmp_path / "out" / "export.json").read_text())["step"] == 40
     with pytest.raises(ValueError, match="holds an export"):
         model.export(tmp_path / "out", "quick")
     with pytest.raises(ValueError, match="has no field 'beam'"):
@@ -248,8 +220,7 @@ def test_one_process_at_a_time_exports_to_a_folder(tiny_run, quick, tmp_path, ca
 
 
 def test_sentences_are_made_where_the_data_is_gone(tiny_run_copy, quick, tmp_path, capsys):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    (tiny_run_copy / "manifest.json").write_text(json.dumps(manifest | {"data_dir": str(tmp_path / "gone")}))
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
     seen = []
     quick["verify"] = lambda model, folder, settings, sentences: seen.extend(sentences) or "nothing"
     assert export(tiny_run_copy, tmp_path / "out") == 0
@@ -258,11 +229,21 @@ def test_sentences_are_made_where_the_data_is_gone(tiny_run_copy, quick, tmp_pat
     assert all(sentence.strip() for sentence in seen)
 
 
-def test_help_loads_no_tensorflow():
-    code = (
-        "import sys; from t2tlite.bin import t2t_export; "
-        "t2t_export.main(['--help']); print('tensorflow' in sys.modules)"
-    )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert result.stdout.rstrip().endswith("False"), result.stderr
-    assert "--export_dir" in result.stdout
+@pytest.mark.parametrize(
+    ("function", "error", "message"),
+    [
+        (
+            "write",
+            tf.errors.ResourceExhaustedError(None, None, "{{function_node SaveV2}} variables; No space left on device"),
+            "--export_dir=OUT cannot be written: variables; No space left on device. Make room",
+        ),
+        ("check", ImportError("pip install 't2tlite[quick]'"), "pip install 't2tlite[quick]'"),
+    ],
+)
+def test_error_of_a_format_leaves_nothing(tiny_run, quick, tmp_path, capsys, function, error, message):
+    def fail(*_):
+        raise error
+
+    quick[function] = fail
+    assert message.replace("OUT", f"{tmp_path}/out") in refused(capsys, export(tiny_run.run, tmp_path / "out"))
+    assert not list(tmp_path.iterdir())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensorflow as tf
 from chromium import dump_dom
-from tiny_run import tensors
+from tiny_run import change_manifest, tensors
 
 from t2tlite.bin import t2t_report
 from t2tlite.programs.runs.load import run_dataset
@@ -47,7 +49,30 @@ def report(tiny_run, run, *more):
     return (run / "report.html").read_text(encoding="utf-8"), "\n".join(unpadded) + "\n"
 
 
-# a whole run
+def write_events(run, metrics):
+    """Puts {tag: {step: value}} in the place of the run's events; a report without curves is made quickly."""
+    for path in run.glob("events.*"):
+        path.unlink()
+    with tf.summary.create_file_writer(str(run)).as_default():
+        for tag, values in metrics.items():
+            for step, value in values.items():
+                tf.summary.scalar(tag, value, step=step)
+
+
+@pytest.fixture
+def decoded_copy(tiny_run_copy):
+    """A copy of the run without events, with a decode of test."""
+    write_events(tiny_run_copy, {})
+    record_decodes(tiny_run_copy, ["eins"] * 40)
+    return tiny_run_copy
+
+
+@pytest.fixture(scope="module")
+def undecoded(tiny_run, tmp_path_factory):
+    """A copy of the run without decodes, and its report's HTML and Markdown."""
+    ignored = shutil.ignore_patterns("decodes")
+    run = Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("undecoded") / "run", ignore=ignored))
+    return run, *report(tiny_run, run)
 
 
 def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
@@ -98,16 +123,6 @@ def test_what_a_report_holds(tiny_run, tiny_run_copy, capsys):
     )
 
 
-def write_events(run, metrics):
-    """Puts {tag: {step: value}} in the place of the run's events."""
-    for path in run.glob("events.*"):
-        path.unlink()
-    with tf.summary.create_file_writer(str(run)).as_default():
-        for tag, values in metrics.items():
-            for step, value in values.items():
-                tf.summary.scalar(tag, value, step=step)
-
-
 def test_a_single_evaluation_is_a_table(tiny_run, tiny_run_copy):
     once = {"dev/loss": {3: 2.5}, "dev/perplexity": {3: 12.18}, "dev/bleu": {3: 30.25}, "dev/chrf2": {3: 55.5}}
     write_events(tiny_run_copy, {"train/loss": {1: 3.0, 2: 2.0, 3: 1.0}, **once, "train/learning_rate": {3: 0.1}})
@@ -134,36 +149,37 @@ def test_nothing_but_single_values(tiny_run, tiny_run_copy):
     assert '<div class="drawings">' not in page
 
 
-def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, tiny_run_copy):
-    record_decodes(tiny_run_copy, ["eins"] * 40, extra_length=50, batch_size=0, t2t_rules=False)
-    assert "| beam_size 4, alpha 0.6, extra_length 50 | 12.3 s |" in report(tiny_run, tiny_run_copy)[1]
-    record_decodes(tiny_run_copy, ["eins"] * 40, extra_length=50, batch_size=64, t2t_rules=True)
-    assert (
-        "| beam_size 4, alpha 0.6, extra_length 50, batch_size 64, t2t_rules True | 12.3"
-        in report(tiny_run, tiny_run_copy)[1]
-    )
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({"batch_size": 0, "t2t_rules": False}, ""),
+        ({"batch_size": 64, "t2t_rules": True}, ", batch_size 64, t2t_rules True"),
+    ],
+)
+def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, decoded_copy, options, shown):
+    record_decodes(decoded_copy, ["eins"] * 40, extra_length=50, **options)
+    assert f"| beam_size 4, alpha 0.6, extra_length 50{shown} | 12.3 s |" in report(tiny_run, decoded_copy)[1]
 
 
-def test_page_needs_nothing_else(tiny_run, tiny_run_copy):
-    page, _ = report(tiny_run, tiny_run_copy)
+def test_page_needs_nothing_else(undecoded):
+    _, page, _ = undecoded
     assert set(re.findall(r"https?://[^\"' )]*", page)) == {"http://www.w3.org/2000/svg"}
     assert set(re.findall(r"href=\"(.)", page)) == {"#"}
     assert not re.search(r"<script|<link|<img|url\(|@import|src=", page)
 
 
 @pytest.mark.slow
-def test_page_opens_in_a_browser(tiny_run, tiny_run_copy, tmp_path):
-    report(tiny_run, tiny_run_copy)
-    shown = dump_dom(tiny_run_copy / "report.html", tmp_path / "profile")
+def test_page_opens_in_a_browser(undecoded, tmp_path):
+    shown = dump_dom(undecoded[0] / "report.html", tmp_path / "profile")
     for title in ("Summary", "Scores", "Curves", "Checkpoints", "Hyperparameters", "Data", "Software and command"):
         assert f"<h2>{title}</h2>" in shown
     assert shown.count("</svg>") == 5
 
 
-def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, tiny_run_copy):
-    record_decodes(tiny_run_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
+def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_copy):
+    record_decodes(decoded_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
     record_decodes(
-        tiny_run_copy,
+        decoded_copy,
         [
             "0 ||| a ||| b ||| log_prob= -0.7 ||| -0.5",
             "0 ||| c ||| log_prob= -0.9 ||| -0.7",
@@ -171,47 +187,33 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, tiny_run
         ],
         return_beams=2,
     )
-    path = tiny_run_copy / "decodes" / "test.120.json"
+    path = decoded_copy / "decodes" / "test.120.json"
     path.write_text(path.read_text().replace('"sentences": 3', '"sentences": 2'))
-    records, complaints = RunFolder(tiny_run_copy).decode_records()
+    records, complaints = RunFolder(decoded_copy).decode_records()
     assert complaints == []
     assert [record.split for record in records] == ["test", "dev"]
-    assert RunFolder(tiny_run_copy).outputs(records[0]) == ["a ||| b", "d"]
-    _, text = report(tiny_run, tiny_run_copy)
+    assert RunFolder(decoded_copy).outputs(records[0]) == ["a ||| b", "d"]
+    _, text = report(tiny_run, decoded_copy)
     assert "| test | 120 | `averaged/model.ckpt-120` | 2 | 38.29 | |" in text
     assert "| dev | 80 | `averaged/model.ckpt-80` | 2 | 1.00 | 2.00 |" in text
     assert "| 1 | a \\|\\|\\| b |" in text  # without source and reference, which are of 40 sentences
     assert "test has 40 pairs now, and had 2." in text
 
 
-def test_each_score_has_its_signature(tiny_run, tiny_run_copy):
-    record_decodes(tiny_run_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
-    path = tiny_run_copy / "decodes" / "test.120.json"
+def test_each_score_has_its_signature(tiny_run, decoded_copy):
+    record_decodes(decoded_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
+    path = decoded_copy / "decodes" / "test.120.json"
     signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
     path.write_text(json.dumps({**json.loads(path.read_text()), "signatures": signatures}))
-    page, text = report(tiny_run, tiny_run_copy)
+    page, text = report(tiny_run, decoded_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
 
 
-# what is missing or damaged
-
-
-def test_no_run(tiny_run, tmp_path, capsys):
-    assert t2t_report.main([f"--output_dir={tmp_path}"]) == 1
-    message = f"The run must be a folder that t2t-trainer made (--output_dir). Received: {tmp_path}"
-    assert message in capsys.readouterr().err
-    assert t2t_report.main([f"--output_dir={tiny_run.run / 'best'}"]) == 1
-    assert f"{tiny_run.run} is one" in capsys.readouterr().err
-    assert t2t_report.main([]) == 1
-    assert "--output_dir must be given" in capsys.readouterr().err
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_without_decodes_the_command_is_told(tiny_run, tiny_run_copy):
-    _, text = report(tiny_run, tiny_run_copy)
+def test_without_decodes_the_command_is_told(undecoded):
+    run, _, text = undecoded
     hint = "No split has been decoded yet. This does it, and the next report shows it: "
-    assert f"{hint}`t2t-decoder --output_dir={tiny_run_copy} --split=test" in text
+    assert f"{hint}`t2t-decoder --output_dir={run}" in text
 
 
 def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
@@ -242,9 +244,9 @@ def test_almost_everything_is_missing(tiny_run, tmp_path):
     assert "## What is missing here" in text
 
 
-def test_damaged_files(tiny_run, tiny_run_copy):
-    record_decodes(tiny_run_copy, ["eins"])
-    (tiny_run_copy / "decodes" / "dev.1.json").write_text('{"format_version": 1, "split": "dev"}')
+def test_damaged_files(tiny_run, decoded_copy):
+    record_decodes(decoded_copy, ["eins"])
+    (decoded_copy / "decodes" / "dev.1.json").write_text('{"format_version": 1, "split": "dev"}')
     for name, content in {
         "hparams.json": "{",
         "manifest.json": "[]",
@@ -253,9 +255,9 @@ def test_damaged_files(tiny_run, tiny_run_copy):
         "best/best.json": '{"format_version": 1, "step": "five"}',
         "flags.txt": "t2t-trainer\n--hparams_set=of_mine\n",
     }.items():
-        (tiny_run_copy / name).write_text(content)
-    (tiny_run_copy / "model.ckpt-120.index").write_bytes(b"nothing")
-    page, text = report(tiny_run, tiny_run_copy)
+        (decoded_copy / name).write_text(content)
+    (decoded_copy / "model.ckpt-120.index").write_bytes(b"nothing")
+    page, text = report(tiny_run, decoded_copy)
     shown = html.unescape(page)
     for expected in (
         "decodes/dev.1.json is damaged: Object missing required field `step`",
@@ -274,14 +276,13 @@ def test_damaged_files(tiny_run, tiny_run_copy):
     assert "| test | 120 |" in text
 
 
-def test_outputs_that_are_not_there(tiny_run, tiny_run_copy):
-    record_decodes(tiny_run_copy, ["eins"] * 40)
-    (tiny_run_copy / "decodes" / "test.120.txt").write_text("eins\n")
-    _, text = report(tiny_run, tiny_run_copy)
+def test_outputs_that_are_not_there(tiny_run, decoded_copy):
+    (decoded_copy / "decodes" / "test.120.txt").write_text("eins\n")
+    _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "must have the 40 outputs of test.120.json. Received: 1." in text
-    (tiny_run_copy / "decodes" / "test.120.txt").unlink()
-    _, text = report(tiny_run, tiny_run_copy)
+    (decoded_copy / "decodes" / "test.120.txt").unlink()
+    _, text = report(tiny_run, decoded_copy)
     assert "The outputs of test.120 cannot be shown. " in text
     assert "## Samples" not in text
 
@@ -299,25 +300,19 @@ def test_values_replace_the_curves_without_matplotlib(tiny_run, tiny_run_copy, m
     assert "<details>" not in curves
 
 
-def test_data_that_has_moved(tiny_run, tiny_run_copy, tmp_path):
-    record_decodes(tiny_run_copy, ["eins"] * 40)
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "data_dir": str(tmp_path / "gone")}))
-    _, text = report(tiny_run, tiny_run_copy)
+def test_data_that_has_moved(tiny_run, decoded_copy, tmp_path):
+    change_manifest(decoded_copy, data_dir=str(tmp_path / "gone"))
+    _, text = report(tiny_run, decoded_copy)
     assert "Or give --data\\_dir, where the data of this run is now." in text.replace("--data_dir", "--data\\_dir")
     assert "| sentence | output |" in text
-    _, text = report(tiny_run, tiny_run_copy, f"--data_dir={tiny_run.data}")
+    _, text = report(tiny_run, decoded_copy, f"--data_dir={tiny_run.data}")
     assert "| sentence | source | output | reference |" in text
 
 
-# parsing
-
-
-def test_report_of_a_parsing_run(tiny_run, tiny_run_copy):
-    manifest = json.loads((tiny_run_copy / "manifest.json").read_text())
-    (tiny_run_copy / "manifest.json").write_text(json.dumps({**manifest, "task": "parsing"}))
-    record_decodes(tiny_run_copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
-    page, text = report(tiny_run, tiny_run_copy)
+def test_report_of_a_parsing_run(tiny_run, decoded_copy):
+    change_manifest(decoded_copy, task="parsing")
+    record_decodes(decoded_copy, ["(TOP (NP (NN Rain)))"] * 3, scores={"F1": 91.3, "unscored sentences": 0})
+    page, text = report(tiny_run, decoded_copy)
     assert page.count('<svg class="tree"') == 3
     assert "<h2>Samples</h2>" in page
     assert "| split | step | checkpoint | sentences | F1 | unscored sentences |" in text

@@ -82,7 +82,7 @@ def test_prefixes_and_alignments_are_refused(converted):
         converted.translate(["red cat"], min_length=3)
 
 
-def test_a_model_is_converted_once_for_each_checkpoint(tiny_run_copy, load, sources):
+def test_a_model_is_converted_once_for_each_checkpoint(tiny_run, tiny_run_copy, load):
     said: list[str] = []
     load_converted(tiny_run_copy, report=said.append)
     before = contents(tiny_run_copy)
@@ -95,29 +95,24 @@ def test_a_model_is_converted_once_for_each_checkpoint(tiny_run_copy, load, sour
     older = load_converted(tiny_run_copy, "40", report=said.append)
     assert len(said) == 2
     assert set(contents(tiny_run_copy)) == set(before)
-    assert older.translate(sources, beam_size=1) == load(tiny_run_copy, tiny_run_copy / "model.ckpt-40").translate(
-        sources, beam_size=1
-    )
+    pair = "red cat sees dog", "katze rot hund sieht"
+    expected = load(tiny_run.run, tiny_run.run / "model.ckpt-40").score(*pair)
+    assert older.score(*pair) == pytest.approx(expected, abs=1e-4)
 
 
-def test_what_a_killed_process_left_is_replaced(tiny_run_copy, sources):
+def test_a_damaged_model_says_what_to_do_or_is_replaced(tiny_run_copy, sources):
+    """It is replaced if its record, written last, is damaged too, as a killed process leaves it."""
     expected = load_converted(tiny_run_copy).translate(sources)
     folder = tiny_run_copy / "ctranslate2"
+    message = r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
+    (folder / "float32" / "model.bin").write_text("half")
+    with pytest.raises(ValueError, match=message):
+        load_converted(tiny_run_copy)
     (folder / ".float32.converting").mkdir()
     (folder / ".float32.converting" / "model.bin").write_text("half")
     (folder / "float32" / "t2tlite.json").write_text("{")
-    (folder / "float32" / "model.bin").write_text("half")
     assert load_converted(tiny_run_copy).translate(sources) == expected
     assert [path.name for path in folder.iterdir()] == ["float32"]
-
-
-def test_a_damaged_model_says_what_to_do(tiny_run_copy):
-    load_converted(tiny_run_copy)
-    (tiny_run_copy / "ctranslate2" / "float32" / "model.bin").write_text("half")
-    with pytest.raises(
-        ValueError, match=r"ctranslate2/float32 cannot be loaded by CTranslate2: .* Delete it to have it"
-    ):
-        load_converted(tiny_run_copy)
 
 
 def test_a_damaged_checkpoint_is_an_error_and_leaves_nothing(tiny_run_copy):
@@ -137,23 +132,21 @@ def test_a_checkpoint_of_another_model_is_an_error(tiny_run_copy):
 
 def test_a_run_that_cannot_be_written_is_an_error(tiny_run_copy):
     (tiny_run_copy / "ctranslate2").write_text("a file")
-    with pytest.raises(
-        OSError, match=r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
-    ):
+    message = r"kept in .*ctranslate2/float32, which must be writable\. .* the engine tensorflow"
+    with pytest.raises(OSError, match=message):
         load_converted(tiny_run_copy)
 
 
-def test_tensorflow_is_not_imported_where_the_model_is_converted(tiny_run_copy):
-    load_converted(tiny_run_copy)
+def test_tensorflow_is_not_imported_where_the_model_is_converted(converted):
     program = (
         "import sys, t2tlite\n"
-        f"model = t2tlite.load({str(tiny_run_copy)!r}, engine='ctranslate2')\n"
+        f"model = t2tlite.load({str(converted.run)!r}, engine='ctranslate2')\n"
         "print(model.translate(['red cat sees dog']))\n"
         "print(sorted({'tensorflow', 'keras'} & set(sys.modules)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.splitlines() == [str(load_converted(tiny_run_copy).translate(["red cat sees dog"])), "[]"]
+    assert done.stdout.splitlines() == [str(converted.translate(["red cat sees dog"])), "[]"]
 
 
 @pytest.mark.parametrize(

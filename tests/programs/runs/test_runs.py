@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 
@@ -12,23 +11,16 @@ import pytest
 import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.load import load
+from t2tlite.run_folder import RunFolder
 
 SENTENCES = ["red cat sees dog", "", "fish likes mouse", "black horse bites bird today", "dog hears dog often"]
 TRANSLATIONS = ["katze rot hund sieht", "", "fisch maus mag", "pferd schwarz heute vogel beisst", "hund oft hund hoert"]
-
-
-@pytest.fixture(scope="module")
-def model(tiny_run, load):
-    return load(tiny_run.run, None)
 
 
 def test_import_is_light():
     code = "import sys, t2tlite; print(sorted({'tensorflow', 'keras', 'numpy'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-# translate
 
 
 def test_translates_in_order_and_keeps_blanks(model):
@@ -47,23 +39,19 @@ def test_one_string_gives_one_result(model):
 
 def test_n_best(model):
     actual = model.n_best(SENTENCES, 3)
-    assert [[hypothesis.text for hypothesis in hypotheses][:1] for hypotheses in actual] == [
-        [text] for text in TRANSLATIONS
-    ]
+    assert [hypotheses[0].text for hypotheses in actual] == TRANSLATIONS
     assert [len(hypotheses) for hypotheses in actual] == [3, 1, 3, 3, 3]  # a blank sentence has one
     assert actual == model.decode(SENTENCES, model.options(return_beams=3))
     assert len(model.n_best(SENTENCES[0])) == 4  # the beam size
-    assert len(model.n_best(SENTENCES[0], beam_size=2)) == 2
+    assert len(model.n_best(SENTENCES[0], beam_size=1)) == 1
     with pytest.raises(ValueError, match=r"return_beams must be at most beam_size\. Received: return_beams=5, beam_si"):
         model.n_best(SENTENCES[0], 5)
 
 
 def test_in_short(tiny_run, model, tiny_run_copy):
-    metrics = {
-        m["step"]: m["metrics"] for m in json.loads((tiny_run.run / "evaluations.json").read_text())["evaluations"]
-    }
+    loss = RunFolder(tiny_run.run).evaluations()[-1].metrics["loss"]
     shown = "problem twenty_words, hparams set twenty_words_tiny, {:,} parameters, step 120 (dev: loss {:.4g}, "
-    assert repr(model).startswith("<Translator: " + shown.format(model.engine.parameters, metrics[120]["loss"]))
+    assert repr(model).startswith("<Translator: " + shown.format(model.engine.parameters, loss))
     assert repr(model).endswith(f"), run {tiny_run.run}>")
     (tiny_run_copy / "evaluations.json").write_text("{")
     (tiny_run_copy / "flags.txt").unlink()
@@ -115,9 +103,6 @@ def test_what_cannot_be_translated(model, sentences, options, message):
         model.translate(sentences, **options)
 
 
-# score
-
-
 def test_right_translations_score_higher_than_wrong_ones(model):
     right = model.score(SENTENCES, TRANSLATIONS)
     wrong = model.score(SENTENCES, TRANSLATIONS[2:] + TRANSLATIONS[:2])
@@ -131,8 +116,9 @@ def test_scores_do_not_depend_on_the_batch(model):
     alone = [model.score([s], [t])[0] for s, t in zip(SENTENCES, TRANSLATIONS, strict=True)]
     np.testing.assert_allclose(together, alone, atol=1e-5)
     counts: list[int] = []
-    narrow = model.score(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
-    np.testing.assert_allclose(narrow, together, atol=1e-5)
+    narrow = model.score_hypotheses(SENTENCES, TRANSLATIONS, model.options(batch_size=8), counts.append)
+    np.testing.assert_allclose([target.log_prob for target in narrow], together, atol=1e-5)
+    np.testing.assert_allclose(model.score(SENTENCES, TRANSLATIONS, batch_size=8), together, atol=1e-5)
     assert counts == [1, 1, 1, 1, 1]
 
 
@@ -141,9 +127,6 @@ def test_what_cannot_be_scored(model):
         model.score(["a", "b"], ["c"])
     with pytest.raises(ValueError, match=r"must both be strings, or both lists\. Received: str and list\."):
         model.score("red cat", ["katze rot"])
-
-
-# which checkpoint
 
 
 def test_checkpoint_of_choice(tiny_run, model, loaded_once):
@@ -156,20 +139,13 @@ def test_checkpoint_of_choice(tiny_run, model, loaded_once):
     assert early.score(*pair)[0] < model.score(*pair)[0]
 
 
-# runs that are none
-
-
-def test_no_run(tmp_path):
-    with pytest.raises(FileNotFoundError, match=rf"--output_dir must be .* Received: {tmp_path}, which has no hparams"):
-        load(tmp_path)
-
-
 @pytest.mark.parametrize(
     ("file", "message"),
     [
         ("manifest.json", r"A run needs its manifest\.json\. .* has none: was it copied whole\?"),
         ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
         ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
+        ("hparams.json", r"--output_dir must be .* Received: .*copy, which has no hparams"),
     ],
 )
 def test_missing_files(tiny_run_copy, file, message):

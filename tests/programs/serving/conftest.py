@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from imported_model import imported_parser
 from running import Running, running, served
 
 
@@ -12,6 +13,12 @@ from running import Running, running, served
 def translator(tiny_run, load):
     """The tiny run's model; its language is of words such as `red cat sees dog`."""
     return load(tiny_run.run, None)
+
+
+@pytest.fixture(scope="session")
+def parsing_translator(fixtures, load, tmp_path_factory):
+    """A parser that tensor2tensor trained, with its vocabulary."""
+    return load(imported_parser(fixtures, tmp_path_factory.mktemp("parser")), None)
 
 
 @pytest.fixture(scope="session")

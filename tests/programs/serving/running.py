@@ -37,11 +37,13 @@ class Running:
     def get(self, path: str, **more: Any) -> httpx.Response:
         return httpx.get(self.url + path, timeout=TIMEOUT_S, **more)
 
-    def post(self, path: str, content: Any = None, **more: Any) -> httpx.Response:
+    def post(self, path: str, json: Any = None, **more: Any) -> httpx.Response:
         """Sends JSON, or with `data`, `files` or `content` that."""
-        if content is not None:
-            more["json"] = content
-        return httpx.post(self.url + path, timeout=TIMEOUT_S, **more)
+        return httpx.post(self.url + path, json=json, timeout=TIMEOUT_S, **more)
+
+    def send(self, path: str, body: Any, content_type: str = "application/json", **headers: str) -> httpx.Response:
+        """Sends bytes as they are."""
+        return self.post(path, content=body, headers={"Content-Type": content_type, **headers})
 
 
 def served(translator: Translator, source: str = "en", target: str = "de") -> ServedModel:

@@ -47,7 +47,7 @@ class Client:
             part = self.arrived.get(timeout=WAIT_S)
             if isinstance(part, Exception):
                 raise part
-            results_by_job.update(zip(part.indices, part.values, strict=True))
+            results_by_job |= part
         return [results_by_job[i] for i in range(len(self.items))]
 
 

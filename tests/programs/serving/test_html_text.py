@@ -40,6 +40,6 @@ def test_any_document_keeps_its_markup(document):
 
 @pytest.mark.parametrize("piece", ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""])
 def test_a_document_that_is_no_document_takes_no_time(piece):
-    started = time.monotonic()
+    started = time.process_time()
     HtmlText(piece * 4000)
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5

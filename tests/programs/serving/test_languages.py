@@ -56,7 +56,7 @@ def test_languages_that_cannot_be(manifest, given_languages, message):
 def test_one_run_serves_several_pairs_by_tag():
     options = with_tags(RunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>")))
     assert (options.runs, options.languages, options.tags) == (("RUN", "RUN"), ("en-de", "en-fr"), ("<2de>", "<2fr>"))
-    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))  # refused: which of them does it translate to?
+    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))  # without tags refused
     assert (untagged.runs, untagged.tags) == (("RUN",), ("", ""))
     assert with_tags(RunOptions(runs=("RUN",))).runs == ("RUN",)
 

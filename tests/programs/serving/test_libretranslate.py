@@ -28,7 +28,7 @@ def test_the_python_client(server, translator):
 @pytest.mark.parametrize(
     "how",
     [
-        {"content": {"q": SENTENCE, "source": "en", "target": "de"}},
+        {"json": {"q": SENTENCE, "source": "en", "target": "de"}},
         {"data": {"q": SENTENCE, "source": "en", "target": "de"}},
         {"files": {"q": (None, SENTENCE), "source": (None, "en"), "target": (None, "de")}},
         {"params": {"q": SENTENCE, "source": "en", "target": "de"}},

@@ -8,13 +8,13 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from imported_model import imported_parser, lines
+from imported_model import lines
 from running import running, served
 
 
 @pytest.fixture(scope="module")
-def parser(fixtures, load, tmp_path_factory):
-    model = served(load(imported_parser(fixtures, tmp_path_factory.mktemp("parser")), None), "en", "tree")
+def parser(parsing_translator):
+    model = served(parsing_translator, "en", "tree")
     return dataclasses.replace(model, options=dataclasses.replace(model.options, beam_size=1))
 
 

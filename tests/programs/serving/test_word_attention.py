@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from imported_model import imported_parser
 
 from t2tlite.programs.serving.word_attention import word_attention
 from t2tlite.programs.visualise.attention import Attention
@@ -50,10 +49,9 @@ def test_words_of_subwords_are_found():
     assert [word.text for word in response.source_words] == ["walked", "home"]
 
 
-def test_words_of_a_parsers_output_are_those_of_alignments(fixtures, load, tmp_path):
+def test_words_of_a_parsers_output_are_those_of_alignments(parsing_translator):
     """With a vocabulary of tensor2tensor, and words that are brackets of the tree."""
-    model = load(imported_parser(fixtures, tmp_path), None)
-    attention = model.attention("A president saw .")
+    attention = parsing_translator.attention("A president saw .")
     response = word_attention(attention, attention.source, attention.target)
     assert [word.text for word in response.source_words] == ["A", "president", "saw", "."]
     words = attention.target.split()

@@ -52,18 +52,10 @@ def test_row_is_the_papers(row, line):
     heads = hparams.num_heads
     assert row.name == name
     assert row.apply(transformer_base()) == hparams
-    assert [float(value) for value in columns] == [
-        hparams.num_hidden_layers,
-        hparams.hidden_size,
-        hparams.filter_size,
-        heads,
-        hparams.key_channels / heads,
-        hparams.value_channels / heads,
-        hparams.layer_prepostprocess_dropout,
-        hparams.label_smoothing,
-        row.perplexity,
-        row.bleu,
-    ]
+    names = "num_hidden_layers hidden_size filter_size num_heads".split()
+    sizes = [*(getattr(hparams, name) for name in names), hparams.key_channels / heads, hparams.value_channels / heads]
+    rates = [hparams.layer_prepostprocess_dropout, hparams.label_smoothing]
+    assert [float(value) for value in columns] == [*sizes, *rates, row.perplexity, row.bleu]
     assert hparams.train_steps == (300_000 if name == "big" else 100_000)
     assert (hparams.pos == "emb") == (name == "pos_learned")
     assert str(row.parameters or "-") == parameters

@@ -20,6 +20,7 @@ from t2tlite.programs.tensor2tensor.variables import trained_target_space
 from t2tlite.run_folder import RunFolder
 from t2tlite.training.checkpoints import restore_weights
 
+HPARAMS, VARIABLES = small_model()
 SPACE = "transformer/body/target_space_embedding/kernel"
 
 
@@ -31,9 +32,6 @@ def check_checkpoints(run: Path, expected: dict[int, dict], hparams: dict, sizes
     for step, variables in expected.items():
         restore_weights(translator.engine.model, f"{run}/model.ckpt-{step}")
         check_logits(translator.engine.model, variables, hparams, sizes, space)
-
-
-# several checkpoints
 
 
 def test_all_checkpoints_of_a_folder(tmp_path, capsys):
@@ -79,34 +77,28 @@ def test_checkpoints_are_added(tmp_path):
 
 @pytest.mark.slow
 def test_the_same_checkpoint_once_more(tmp_path):
-    hparams, variables = small_model()
-    flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    flags = write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
     run = imported(tmp_path / "run", *flags)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
-    write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", variables)
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", VARIABLES)
     imported(run, *flags)
-    check_checkpoints(run, {7: variables, 8: variables}, hparams)
+    check_checkpoints(run, {7: VARIABLES, 8: VARIABLES}, HPARAMS)
     for name in set(before) - {"checkpoint"}:
         assert (run / name).read_bytes() == before[name], name
 
 
 @pytest.mark.slow
 def test_a_list_of_checkpoints_that_are_gone_does_not_count(tmp_path):
-    hparams, variables = small_model()
-    flags = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    flags = write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
     (tmp_path / "t2t" / "checkpoint").write_text('model_checkpoint_path: "model.ckpt-9"\n')
-    check_checkpoints(imported(tmp_path / "run", *flags), {7: variables}, hparams)
-
-
-# where files lie
+    check_checkpoints(imported(tmp_path / "run", *flags), {7: VARIABLES}, HPARAMS)
 
 
 @pytest.mark.parametrize(
     "ending", ["", *(pytest.param(e, marks=pytest.mark.slow) for e in (".index", ".meta", ".data-00000-of-00001"))]
 )
 def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
-    hparams, variables = small_model()
-    _, vocabulary = write_model(tmp_path / "t2t", variables, hparams, (41,))
+    _, vocabulary = write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,))
     write_checkpoint(tmp_path / "t2t" / "model.ckpt-8", {"other": np.float32(1)})
     run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path}/t2t/model.ckpt-7{ending}", vocabulary)
     assert list_checkpoints(run) == [f"{run}/model.ckpt-7"]
@@ -114,29 +106,24 @@ def test_a_checkpoint_by_the_name_of_any_of_its_files(tmp_path, ending):
 
 @pytest.mark.slow
 def test_names_with_spaces_and_a_home(tmp_path, monkeypatch):
-    hparams, variables = small_model()
-    write_model(tmp_path / "my models" / "train dir", variables, hparams, (41,))
+    write_model(tmp_path / "my models" / "train dir", VARIABLES, HPARAMS, (41,))
     write_vocabulary(tmp_path / "my models" / "vocab.any.41", 41)  # a name as older versions gave
     monkeypatch.setenv("HOME", str(tmp_path))
     flags = ["--t2t_checkpoint=~/my models/train dir", "--t2t_vocab=~/my models/vocab.any.41"]
     imported(Path("~/my models/run"), *flags, "--t2t_hparams=~/my models/train dir/hparams.json")
-    check_checkpoints(tmp_path / "my models" / "run", {7: variables}, hparams)
+    check_checkpoints(tmp_path / "my models" / "run", {7: VARIABLES}, HPARAMS)
 
 
 @pytest.mark.slow
 def test_hparams_above_an_average(tmp_path, monkeypatch):
     """Also as seen from the folder of the average."""
-    hparams, variables = small_model()
-    _, vocabulary = write_model(tmp_path / "t2t", {"other": np.float32(1)}, hparams, (41,))
-    average = write_checkpoint(tmp_path / "t2t" / "avg" / "model.ckpt-7", variables).parent
+    _, vocabulary = write_model(tmp_path / "t2t", {"other": np.float32(1)}, HPARAMS, (41,))
+    average = write_checkpoint(tmp_path / "t2t" / "avg" / "model.ckpt-7", VARIABLES).parent
     run = imported(tmp_path / "run", f"--t2t_checkpoint={average}", vocabulary)
-    check_checkpoints(run, {7: variables}, hparams)
+    check_checkpoints(run, {7: VARIABLES}, HPARAMS)
     monkeypatch.chdir(average)
     run = imported(tmp_path / "run2", "--t2t_checkpoint=.", vocabulary)
     assert RunFolder(run).manifest().imported_from.folder == str(average)
-
-
-# the target space
 
 
 def adam_slots(variables: dict, moved: tuple[int, ...], prefix: str = "training/") -> dict[str, np.ndarray]:
@@ -149,10 +136,9 @@ def adam_slots(variables: dict, moved: tuple[int, ...], prefix: str = "training/
 
 @pytest.mark.parametrize("prefix", ["training/", pytest.param("", marks=pytest.mark.slow)])
 def test_adam_tells_the_target_space(tmp_path, capsys, prefix):
-    hparams, variables = small_model()
-    stored = variables | adam_slots(variables, (21,), prefix) | {"global_step": np.int64(7)}
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", stored, hparams, (41,)))
-    check_checkpoints(run, {7: variables}, hparams, space=21)
+    stored = VARIABLES | adam_slots(VARIABLES, (21,), prefix) | {"global_step": np.int64(7)}
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", stored, HPARAMS, (41,)))
+    check_checkpoints(run, {7: VARIABLES}, HPARAMS, space=21)
     output = capsys.readouterr()
     assert "target space 21." in output.out
     assert "Note: " not in output.err
@@ -168,17 +154,15 @@ def test_adam_does_not_tell(moved):
 @pytest.mark.slow
 def test_the_newest_checkpoint_tells_the_target_space(tmp_path):
     """At step 0 Adam remembers nothing."""
-    hparams, variables = small_model()
-    flags = write_model(tmp_path / "t2t", variables | adam_slots(variables, (5,)), hparams, (41,))
-    write_checkpoint(tmp_path / "t2t" / "model.ckpt-0", variables | adam_slots(variables, ()))
-    check_checkpoints(imported(tmp_path / "run", *flags), {0: variables, 7: variables}, hparams, space=5)
+    flags = write_model(tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,))
+    write_checkpoint(tmp_path / "t2t" / "model.ckpt-0", VARIABLES | adam_slots(VARIABLES, ()))
+    check_checkpoints(imported(tmp_path / "run", *flags), {0: VARIABLES, 7: VARIABLES}, HPARAMS, space=5)
 
 
 def test_a_target_space_of_choice(tmp_path, capsys):
-    hparams, variables = small_model()
-    flags = write_model(tmp_path / "t2t", variables | adam_slots(variables, (5,)), hparams, (41,))
+    flags = write_model(tmp_path / "t2t", VARIABLES | adam_slots(VARIABLES, (5,)), HPARAMS, (41,))
     run = imported(tmp_path / "run", *flags, "--target_space_id=31")
-    check_checkpoints(run, {7: variables}, hparams, space=31)
+    check_checkpoints(run, {7: VARIABLES}, HPARAMS, space=31)
     stderr = capsys.readouterr().err
     assert "Note: Row 5 of the target space embedding was trained; row 31 is used as requested." in stderr
     imported(tmp_path / "right", *flags, "--target_space_id=5")
@@ -186,14 +170,10 @@ def test_a_target_space_of_choice(tmp_path, capsys):
 
 
 def test_a_target_space_that_nothing_tells(tmp_path, capsys):
-    hparams, variables = small_model()
-    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, (41,)))
+    run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", VARIABLES, HPARAMS, (41,)))
     message = "The checkpoint does not show which row of its target space embedding was trained. Row 0 is used"
     assert f"Note: {message}, as in nearly all problems; if yours" in capsys.readouterr().err
     assert RunFolder(run).manifest().target_space == 0
-
-
-# training on
 
 
 def parallel_text(folder: Path) -> list[str]:

@@ -111,9 +111,6 @@ def test_a_folder_that_may_not_be_written(theirs, capsys):
         theirs.parent.chmod(0o755)
 
 
-# what an imported run cannot do
-
-
 def test_no_data_to_decode(theirs, capsys):
     assert t2t_import.main(given(theirs)) == 0
     run = theirs.parent / "run"

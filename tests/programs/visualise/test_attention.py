@@ -5,15 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from random_attention import small_attention
 
 from t2tlite.programs.visualise import Attention, page
 from t2tlite.programs.visualise.attention_weights import kinds_with, select, word_positions
-
-
-@pytest.fixture(scope="module")
-def attention() -> Attention:
-    return small_attention()
 
 
 def test_a_word_is_found_as_its_pieces(attention):

@@ -13,15 +13,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from chromium import accessibility_violations, dump_dom, opened
-from random_attention import AWKWARD, attention_of, small_attention
+from random_attention import AWKWARD, attention_of
 
 from t2tlite.programs import visualise
-from t2tlite.programs.visualise import Attention
-
-
-@pytest.fixture(scope="module")
-def attention() -> Attention:
-    return small_attention()
 
 
 def test_a_page_with_too_many_weights(monkeypatch, attention):
@@ -217,7 +211,7 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_screen_readers(attention, tmp_path, theme):
-    visualise.write_page(attention, tmp_path / "page.html")
+    attention.save(tmp_path / "page.html")
     for view in ("", "#kind=decoder&heads=2,3&eos=shown&queries=3&below=0.1"):
         with opened((tmp_path / "page.html").as_uri() + view, theme) as page:
             assert accessibility_violations(page) == []
@@ -229,7 +223,7 @@ def test_screen_readers(attention, tmp_path, theme):
 
 def test_what_is_shown_is_saved_as_an_image(attention, tmp_path):
     attention = dataclasses.replace(attention, run="runs/mine", step=4000)
-    visualise.write_page(attention, tmp_path / "page.html")
+    attention.save(tmp_path / "page.html")
     with opened((tmp_path / "page.html").as_uri() + "#layer=2&heads=1,4&queries=2", "dark") as page:
         assert page.title() == "Attention · The cat making it · runs/mine, step 4,000"
         assert page.text_content("#run") == "runs/mine, step 4,000"

@@ -6,17 +6,11 @@ import xml.etree.ElementTree as ElementTree
 
 import numpy as np
 import pytest
-from random_attention import AWKWARD, attention_of, small_attention
+from random_attention import AWKWARD, attention_of
 
 from t2tlite.programs import visualise
-from t2tlite.programs.visualise import Attention
 
 PNG = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture(scope="module")
-def attention() -> Attention:
-    return small_attention()
 
 
 def test_heat_maps_draw_the_weights(attention):

@@ -1,0 +1,171 @@
+"""A client that wants to stop t2t-serve: every way that is known to make a server work, wait or remember."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import random
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from urllib.parse import quote
+
+import httpx
+
+TIMEOUT_S = 180  # far above that of the server
+JSON, FORM, PARTS = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
+WORDS = "cat " * 500  # about as many tokens as a sentence may have
+
+
+class Request(NamedTuple):
+    """A request that is complete, and ends within the server's limits or is refused."""
+
+    path: str
+    body: bytes
+    content_type: str = JSON
+
+
+def _json(path: str, **body: object) -> Request:
+    return Request(path, json.dumps(body).encode())
+
+
+def _form(body: bytes, content_type: str = PARTS) -> Request:
+    return Request("/translate", body, content_type)
+
+
+def _expensive_reading() -> Iterator[Request]:
+    """Bodies that took long to parse, to check, or to split."""
+    part = b'--x\r\nContent-Disposition: form-data; name="q"%s\r\n\r\na\r\n'
+    parameters = b"".join(b'; a%d="b"' % i for i in range(60_000))
+    nested = b"".join(
+        b"--x\r\nContent-Type: multipart/mixed; boundary=x%d\r\n\r\n--x%d\r\n" % (i, i) for i in range(12_000)
+    )
+    yield _form(part % parameters + b"--x--\r\n")
+    yield _form(part % b"" * 16_000 + b"--x--\r\n")
+    yield _form(nested + b"--x--\r\n")
+    yield _form(b"q=%41&" * 150_000, FORM)
+    yield _form(b"q=" + b"%2e" * 300_000 + b"&source=en&target=de", FORM)
+    for piece in (".", " ", "A. ", "1. ", "a\n", "。", '."'):
+        yield _json("/v1/translate", q=(piece * 20_000)[:20_000])
+    for piece in ("<a '", "<!--", "<script>", "<a>", "&amp", "<p>a"):
+        yield _json("/translate", q=(piece * 20_000)[:20_000], source="auto", target="de", format="html")
+    yield _json("/v1/translate", q=[1] * 300_000)
+    yield _json("/v1/translate", **{f"a{i}": 1 for i in range(60_000)})
+    yield Request("/v1/translate", b"[" * 1_000_000)
+    yield Request("/v1/translate", b'{"q": ' + b"1" * 1_000_000 + b"}")
+    yield _json("/detect", q=["ab 猫"] * 4_000)
+
+
+def _expensive_computing() -> Iterator[Request]:
+    """Bodies that make searches long or wide, or fill the queue."""
+    yield _json("/v1/translate", q=[""] * 200_000)
+    yield _json("/v1/score", pairs=[["", ""]] * 100_000)
+    yield _json("/v1/score", pairs=[[WORDS, WORDS]] * 4)
+    yield _json("/translate", q=[""] * 1_000, source="en", target="de", alternatives=15)
+    yield _json("/v1/translate", q="red\n" * 4_000)
+    yield _json("/v1/translate", q="a\n" * 10_000, n_best=16)
+    yield _json("/v1/translate", q="a\n" * 1_250, n_best=16)
+    yield _json("/v1/translate", q=["dog " * 30] * 150, beam_size=16)
+    for beam_size, words in ((16, 1_000), (16, 120), (16, 30), (8, 60), (4, 120)):
+        yield _json("/v1/translate", q="cat " * words, beam_size=beam_size, alpha=random.Random(words).random())
+    yield _json("/v1/attention", q="cat " * 120)
+    yield _json("/v1/attention", q="cat " * 120, translation="hund " * 90)
+
+
+def hostile_requests() -> list[Request]:
+    """All of these, of both kinds in turn."""
+    both = itertools.zip_longest(_expensive_reading(), _expensive_computing())
+    return [request for pair in both for request in pair if request is not None]
+
+
+def first_requests() -> list[Request]:
+    """Those for which the server builds searches, and TensorFlow gets memory that it keeps: each once."""
+    return list(_expensive_computing())
+
+
+def send(client: httpx.Client, request: Request) -> None:
+    """Sends a request; a server that fails at it raises an AssertionError."""
+    response = client.post(request.path, content=request.body, headers={"Content-Type": request.content_type})
+    assert response.status_code < 500 or response.status_code in (503, 504), (request.body[:80], response.text)
+
+
+Attack = Callable[[int, threading.Event], None]  # of the server at a port, until the event is set
+
+
+def send_requests(first: int, requests: list[Request]) -> Attack:
+    """The requests one after the other, beginning with that of index `first`."""
+
+    def attack(port: int, end: threading.Event) -> None:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
+            for number in itertools.count(first):
+                if end.is_set():
+                    return
+                send(client, requests[number % len(requests)])
+
+    return attack
+
+
+def ask_for_pages(port: int, end: threading.Event) -> None:
+    """Pages with as many weights as a sentence may have, and long addresses."""
+    text = quote("cat " * 120)
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
+        while not end.wait(0.2):
+            for path in (f"/v1/attention.html?q={text}&translation={text}", "/translate?" + "q=a&" * 12_000, "/docs"):
+                assert client.get(path).status_code < 500 or end.is_set()
+
+
+def head(path: str, length: int, content_type: str = JSON) -> bytes:
+    """The head of a request."""
+    lines = f"POST {path} HTTP/1.1", "Host: localhost", f"Content-Type: {content_type}", f"Content-Length: {length}"
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def keep_connections_open(port: int, end: threading.Event) -> None:
+    """A hundred connections that send nothing, half a head, or a body byte by byte."""
+    beginnings = b"", b"POST /v1/translate HTTP/1.1\r\nHost: loc", head("/v1/translate", 1 << 20), head("/detect", 9)
+    with contextlib.ExitStack() as connections:
+        opened = []
+        for number in range(100):
+            connection = connections.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+            connection.sendall(beginnings[number % len(beginnings)])
+            opened.append(connection)
+        while not end.wait(0.5):
+            for connection in opened[2::4]:
+                connection.sendall(b" ")
+
+
+def leave_answers_unread(port: int, end: threading.Event) -> None:
+    """Streams and long answers that are asked for and not read; the connections are closed after some seconds."""
+    streamed = json.dumps({"q": "a\n" * 1_250, "stream": True, "n_best": 16}).encode()
+    whole = json.dumps({"q": "red. \n" * 500, "n_best": 16}).encode()
+    while not end.is_set():
+        with contextlib.ExitStack() as connections:
+            for body in (streamed, whole, streamed):
+                connection = connections.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+                connection.sendall(head("/v1/translate", len(body)) + body)
+            end.wait(3)
+
+
+def break_off(port: int, end: threading.Event) -> None:
+    """Requests whose client leaves at once, half-way through a body, or sends what is not HTTP; and many in a row."""
+    body = json.dumps({"q": "red cat sees dog\n" * 500, "beam_size": 16}).encode()
+    whole = head("/v1/translate", len(body)) + body
+    pipelined = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 500
+    long_head = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 500_000
+    for content in itertools.cycle([whole, whole[: len(whole) // 2], b"\x16\x03\x01" * 400, pipelined, long_head]):
+        if end.wait(0.1):
+            return
+        with (
+            contextlib.suppress(ConnectionError),  # the server may have closed it
+            socket.create_connection(("127.0.0.1", port), TIMEOUT_S) as connection,
+        ):
+            connection.sendall(content)
+
+
+def attacks() -> list[Attack]:
+    """What a hostile client does at the same time: three connections send requests, the others misbehave."""
+    requests = hostile_requests()
+    senders = [send_requests(len(requests) * number // 3, requests) for number in range(3)]
+    return [*senders, ask_for_pages, keep_connections_open, leave_answers_unread, break_off]

@@ -1,0 +1,146 @@
+"""The tree constraint allows exactly the sequences that are trees over the words, of all sequences there are."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from t2tlite.config import DecodeHParams, HParams
+from t2tlite.decoding import tree_constraint as module
+from t2tlite.decoding.constraints import FORBIDDEN
+from t2tlite.decoding.decoder import TensorFlowEngine
+from t2tlite.decoding.tree_constraint import tree_constraint
+from t2tlite.decoding.tree_guide import make_guide, token_classes
+from t2tlite.models.transformer import build_transformer
+from t2tlite.trees.linearise import NORMALISED, TAGS, WORDS
+from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
+
+EOS = 1
+# A vocabulary of eight tokens: PAD, EOS, two kinds of brackets, and two others.
+OPEN_A, CLOSE_A, OPEN_B, CLOSE_B, X, DOT = range(2, 8)
+CLASSES = np.array([[0, 0, 1, 4, 1, 5, 3, 2], [0, 0, 4, 0, 5, 0, 0, 0]], np.int32)
+OPENED_BY = {CLOSE_A: OPEN_A, CLOSE_B: OPEN_B}
+
+
+def is_tree(tokens: tuple[int, ...], words: list[list[set[int]]], nested: int) -> bool:
+    """Whether a sequence without its EOS is a tree over words, each of which is a list of what its tokens may be."""
+    expected = [(choices, i > 0) for word in words for i, choices in enumerate(word)]
+    stack: list[tuple[int, int]] = []  # each open bracket, and the tokens of words before it
+    at = row = 0
+    for token in tokens:
+        inside = at < len(expected) and expected[at][1]
+        row = row + 1 if token in (OPEN_A, OPEN_B) else 0
+        if token in OPENED_BY:
+            if inside or not stack or stack[-1][0] != OPENED_BY[token] or stack.pop()[1] == at:
+                return False
+        elif row:
+            if inside or row > nested or at == len(expected):
+                return False
+            stack.append((token, at))
+        elif at == len(expected) or token not in expected[at][0]:
+            return False
+        else:
+            at += 1
+    return not stack and at == len(expected)
+
+
+def decoded(constrain, max_length: int) -> Iterator[tuple[int, ...]]:
+    """Every sequence that the constraint lets a search find for sentence 1 of 2."""
+    prefixes: list[tuple[int, ...]] = [()]
+    for step in range(max_length):
+        ids: np.ndarray = np.zeros((1, len(prefixes), max_length), np.int32)
+        ids[0, :, :step] = prefixes
+        logits = constrain(np.zeros((1, len(prefixes), 8), np.float32), ids, step, np.array([1], np.int32))
+        allowed = np.asarray(logits)[0] > FORBIDDEN / 2
+        assert allowed.any(axis=1).all()  # a sequence can always be completed
+        continued = [
+            (*prefix, token) for prefix, row in zip(prefixes, allowed, strict=True) for token in np.flatnonzero(row)
+        ]
+        yield from (tokens[:-1] for tokens in continued if tokens[-1] == EOS)
+        prefixes = [tokens for tokens in continued if tokens[-1] != EOS]
+        if not prefixes:
+            return
+    raise AssertionError("a sequence within its maximum length must end")
+
+
+@pytest.mark.parametrize("max_length", [3, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("words", "tokens", "choices"),
+    [
+        ([[{X}], [{DOT}]], [X, DOT], [1, 1]),
+        ([[{X}, {DOT}]], [X, DOT], [1, 0]),  # one word of two tokens
+        ([[{X, DOT}], [{DOT}]], [X, DOT], [1 + 2, 1]),  # the first may be punctuation
+        ([[{X}]], [EOS], [1 + 4]),  # any tag
+    ],
+)
+def test_exactly_the_trees_are_allowed(words, tokens, choices, max_length, monkeypatch):
+    monkeypatch.setattr(module, "MAX_NESTED", 2)
+    width = len(tokens) + 2
+    guide = [[*tokens, EOS], [*choices, 1]]
+    of_both = [
+        np.array([[EOS] * width, row + [pad] * (width - len(row))], np.int32)
+        for row, pad in zip(guide, (0, -1), strict=True)
+    ]
+    allowed = list(decoded(tree_constraint(CLASSES, *of_both, np.array([1, max_length], np.int32)), max_length))
+    every = itertools.chain.from_iterable(itertools.product(range(2, 8), repeat=n) for n in range(max_length))
+    expected = {row for row in every if is_tree(row, words, nested=2)}
+    assert len(allowed) == len(set(allowed))
+    assert set(allowed) == expected
+    assert expected
+
+
+def test_an_unexpected_word_is_not_put_off():
+    """The word that is due is improbable, and the model is sure of another, which is not allowed."""
+    logits: np.ndarray = np.zeros((1, 1, 8), np.float32)
+    logits[0, 0, [OPEN_A, X, DOT]] = 5.0, -20.0, 9.0
+    tokens, choices = np.array([[X, EOS]], np.int32), np.array([[1, 1]], np.int32)
+    constrain = tree_constraint(CLASSES, tokens, choices, np.array([9], np.int32))
+    allowed = np.asarray(constrain(logits, np.zeros((1, 1, 9), np.int32), 0, np.array([0], np.int32)))[0, 0]
+    assert allowed[X] == pytest.approx(9.0 - module.UNEXPECTED, abs=1e-3)
+    assert allowed[OPEN_A] == 5.0
+    assert (allowed[[0, EOS, CLOSE_A, CLOSE_B, DOT]] < FORBIDDEN / 2).all()
+
+
+SENTENCE = "The cat -- a (tabby) -- sat on 3 mats , purring - loudly .".split()
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    symbols = [f"{bracket}{label}" for bracket in "()" for label in ("S", "NP", "VP", "PP")]
+    text = ["XX XX , . : DT NN VBD IN CD JJ VBG RB the cat a tabby sat on mats purring loudly The 3 -"] * 30
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.model"
+    train_sentencepiece(text, 400, path, symbols)
+    return SentencePieceEncoder(path)
+
+
+@pytest.fixture(scope="module")
+def engine(encoder):
+    """A model with random weights, whose sequences are noise."""
+    hparams = HParams().override("hidden_size=16,filter_size=16,num_heads=2,num_hidden_layers=1")
+    model = build_transformer(hparams, encoder.vocab_size, encoder.vocab_size)
+    random = np.random.default_rng(1)
+    for weights in model.trainable_variables:
+        weights.assign(random.normal(size=weights.shape) * 0.5)
+    return TensorFlowEngine(model, jit_compile=False)
+
+
+@pytest.mark.parametrize("form", [NORMALISED, TAGS, WORDS])
+@pytest.mark.parametrize(
+    "options", ["beam_size=1", "beam_size=5,return_beams=5", "sampling_method=random,return_beams=3"]
+)
+def test_sequences_of_a_random_model_need_no_repair(form, options, encoder, engine):
+    sentences = [SENTENCE, SENTENCE[:1], SENTENCE[3:9], ["''", "'", "...", "?"]]
+    classes = token_classes(encoder)
+    guides = [make_guide(form.leaves(words), classes, encoder) for words in sentences]
+    decoder = engine.decoder(DecodeHParams().override(f"{options},extra_length=40,tree_constraint=true"))
+    sources = [encoder.encode(" ".join(words)) for words in sentences]
+    for words, hypotheses in zip(sentences, decoder.decode(sources, guides=guides), strict=True):
+        for hypothesis in hypotheses:
+            sequence = encoder.text(hypothesis.ids)
+            assert not form.read(sequence, words).repairs, (words, sequence)
+    unconstrained = engine.decoder(DecodeHParams().override(f"{options},extra_length=40")).decode(sources)
+    texts = [encoder.text(hypotheses[0].ids) for hypotheses in unconstrained]
+    assert any(form.read(text, words).repairs for text, words in zip(texts, sentences, strict=True))
