@@ -149,6 +149,7 @@ class Args(SimpleNamespace):
     ]
     alignments: Annotated[bool, "Add word alignments to jsonl."]
     prefixes: Annotated[bool, "Read lines source TAB prefix; the translation begins with the prefix."]
+    raw_text: Annotated[bool, "Of a parser: separate punctuation from words first, as the Penn Treebank does."]
     split: Annotated[str | None, "Decode and score this split of the run's data: dev or test."]
     n: Annotated[int | None, "Average this many newest checkpoints at most; by default 5, or all steps given."]
     from_step: Annotated[int | None, "Average only checkpoints of this step and later ones."]
@@ -181,7 +182,9 @@ class Args(SimpleNamespace):
     html: Annotated[str | None, "File of the page."]
     # serving
     languages: Annotated[
-        list[str] | None, "Language pairs in the order of --output_dir: en-de,de-en; by default those recorded."
+        list[str] | None,
+        "Language pairs in the order of --output_dir: en-de,de-en; by default those recorded. One run can serve "
+        "several by tags, which are put before each source: 'en-de:<2de>,en-fr:<2fr>'.",
     ]
 
 

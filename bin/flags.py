@@ -54,6 +54,7 @@ class Command(NamedTuple):
     doc: str | None  # its docstring: the first part of --help
     names: Sequence[Names]  # the flags it takes: names in DEFINITIONS, PROBLEM_OPTIONS, classes
     run: Callable[[Args], None]  # what to do with the flag values
+    check: Callable[[Args], object] | None = None  # raises for wrong values, before TensorFlow is imported
 
     def __call__(self, argv: Sequence[str] | None = None) -> int:
         """Parses the command line and runs the command; a user error becomes one message without a traceback.
@@ -77,6 +78,8 @@ class Command(NamedTuple):
             if information := _information(args):
                 print(information, flush=True)
                 return 0
+            if self.check:
+                self.check(args)
             self._prepare(args)
             self.run(args)
         except absl_flags.Error as error:
@@ -89,7 +92,7 @@ class Command(NamedTuple):
         except (ValueError, OSError, ArithmeticError, MemoryError, CommandError) as error:
             if getattr(args, "verbosity", "") == "debug":
                 raise
-            return _fail(program, str(error))
+            return _fail(program, _explained(error))
         except KeyboardInterrupt as error:  # raised with a message if a signal stopped training
             number = getattr(error, "signal_number", signal.SIGINT)
             return _fail(program, str(error) or "Interrupted.", 128 + number)
@@ -110,9 +113,11 @@ class Command(NamedTuple):
         return name in own_flags(self.names)
 
 
-def command(doc: str | None, *names: Names) -> Callable[[Callable[[Args], None]], Command]:
+def command(
+    doc: str | None, *names: Names, check: Callable[[Args], object] | None = None
+) -> Callable[[Callable[[Args], None]], Command]:
     """Makes a command of a function of the flag values; for the arguments see `Command`."""
-    return functools.partial(Command, doc, names)
+    return functools.partial(Command, doc, names, check=check)
 
 
 def require(args: Args, *names: str, example: str = "") -> list[str]:
@@ -267,6 +272,13 @@ def _register_problems(argv: Sequence[str]) -> None:
     absl_flags.DEFINE_string("t2t_usr_dir", None, "", flag_values=values)
     read(values, argv, known_only=True)
     import_user_package(values.t2t_usr_dir)
+
+
+def _explained(error: Exception) -> str:
+    """The message of an error; an operating system's own, such as `[Errno 2] ...: '/proc/x'`, with what to do."""
+    if isinstance(error, OSError) and error.errno and error.filename:
+        return f"{error.filename} cannot be used: {error.strerror}. Use another path, or change its permissions."
+    return str(error)
 
 
 def _fail(program: str, message: str, status: int = 1) -> int:

@@ -4,7 +4,7 @@ Generated data, which needs no files:
   t2t-datagen --problem=grammar_ende
 
 Your own files, translations of each other line by line, plain text or .gz:
-  t2t-datagen --problem=parallel_text --vocab_size=8000 \\
+  t2t-datagen --problem=parallel_text \\
       --train_source=train.en --train_target=train.de --dev_source=dev.en --dev_target=dev.de
 
 The paper's English-German; the files are looked for in, or downloaded to, --tmp_dir:

@@ -46,7 +46,8 @@ token. Since a translation depends on its batch, a file, a split, or standard in
 --decode_interactive) is decoded as a whole, and again from its first line.
 
 A run of a parsing problem takes words and punctuation separated by spaces, and gives bracketed trees, one per
-line; --split scores them as EVALB does. The repairs that made trees of the decoded sequences are counted.
+line; --raw_text separates the punctuation itself. --split scores trees as EVALB does. The repairs that made trees of
+the decoded sequences are counted.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ MODES = ("decode_from_file", "split", "decode_interactive", "score_file")
 @flags.command(
     __doc__,
     "problem hparams_set output_dir decode_from_file decode_to_file split decode_interactive score_file",
-    "output_format alignments prefixes decode_hparams checkpoint_path engine quantization",
+    "output_format alignments prefixes raw_text decode_hparams checkpoint_path engine quantization",
     "data_dir beam_runner beam_options t2t_usr_dir verbosity",
 )
 def main(args: flags.Args) -> None:
@@ -83,7 +84,7 @@ def main(args: flags.Args) -> None:
 
     folder = flags.run_folder(args)
     _check_mode(args)
-    line_format = LineFormat(args.output_format or "", args.alignments, args.prefixes)
+    line_format = LineFormat(args.output_format or "", args.alignments, args.prefixes, args.raw_text)
     _check_together(args)
     folder.hparams()  # raises if there is no run
     options = translator.decode_options(folder.manifest(), args.decode_hparams)
@@ -147,6 +148,8 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
     if source:
         check_file(source)
     if target:
+        if not (parent := Path(target).parent).exists():
+            say(f"Creating the folder {parent}.")
         check_writable(target)
     if pipeline is not None:
         if not (args.decode_from_file and target):
@@ -168,6 +171,10 @@ def _check_together(args: flags.Args) -> None:
         raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
     if args.split and args.decode_to_file == "-":
         raise flags.CommandError("--split prints its report. Received: --decode_to_file=- as well. Name a file.")
+    if args.raw_text and not (args.decode_from_file or args.decode_interactive):
+        raise flags.CommandError("--raw_text goes with --decode_from_file or --decode_interactive.")
+    if args.raw_text and args.prefixes:
+        raise flags.CommandError("--raw_text is for a parser, and --prefixes for translation. Received: both.")
     nbest = args.output_format == "nbest"
     refused = {"--output_format=nbest": nbest, "--alignments": args.alignments, "--prefixes": args.prefixes}
     for flag, is_given in refused.items():

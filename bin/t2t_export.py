@@ -22,29 +22,37 @@ cannot express is an error that names it. docs/export.md has examples.
 from __future__ import annotations
 
 from t2tlite.bin import flags
+from t2tlite.programs.export import formats
 from t2tlite.programs.export.export_folder import ExportFolder
 from t2tlite.programs.export.settings import Settings
+
+
+def settings_of(args: flags.Args) -> Settings:
+    """What to export; raises for wrong flags, a missing run, or a folder that is in use."""
+    from t2tlite.programs.runs.translator import decode_options
+
+    flags.require(args, "export_dir", "format")
+    formats.check_format(args.format)
+    run = flags.run_folder(args)
+    run.hparams()
+    ExportFolder(args.export_dir, args.overwrite).check()
+    return Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
 
 
 @flags.command(
     __doc__,
     "problem hparams_set output_dir export_dir format quantization overwrite checkpoint_path decode_hparams",
     "t2t_usr_dir verbosity",
+    check=settings_of,
 )
 def main(args: flags.Args) -> None:
     """Exports the run, and reports what was compared with it."""
-    from t2tlite.programs.export import export, formats
-    from t2tlite.programs.runs.translator import decode_options
+    from t2tlite.programs.export import export
 
-    flags.require(args, "export_dir", "format")
-    formats.find_format(args.format)  # before the model is loaded
-    run, folder = flags.run_folder(args), ExportFolder(args.export_dir, args.overwrite)
-    run.hparams()
-    settings = Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
-    folder.check()
-    model = flags.load_run(run, args.checkpoint_path)
+    folder = ExportFolder(args.export_dir, args.overwrite)
+    model = flags.load_run(flags.run_folder(args), args.checkpoint_path)
     try:
-        exported = export.export_model(model, folder, args.format, settings)
+        exported = export.export_model(model, folder, args.format, settings_of(args))
     except ImportError as error:
         raise flags.CommandError(str(error)) from error
     print(f"Exported {model.checkpoint} to {exported.path}. Equal to the run: {exported.compared}.")

@@ -40,7 +40,7 @@ def main(args: flags.Args) -> None:
     checkpoint, *vocabularies = map(Path, (args.t2t_checkpoint, *args.t2t_vocab))
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)
-    progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False)
+    progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False, disable=None)
     imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
     for note in imported.notes:
         say(f"Note: {note}")

@@ -14,7 +14,7 @@ The data is read from --data_dir, by default `data`. The run is written to --out
 runs/PROBLEM-HPARAMS_SET: hparams.json, the vocabulary, checkpoints model.ckpt-N, and in RUN/best the best by dev:
 by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends training after five evaluations
 without a better one. TensorBoard events show the training; cost.json has its time and its floating-point
-operations, which a line at the end compares with the paper's way of estimating them.
+operations, which the last line prints.
 Before the first step it estimates the memory that training needs, and tries the largest batch.
 Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also without --hparams_set and --warm_start_from,
 resumes from there with exactly the batches that would have come next. batch_size is in tokens per replica (GPU),
@@ -57,17 +57,17 @@ def main(args: flags.Args) -> None:
         flags.require(args, "problem", "hparams_set", example=EXAMPLE)
     folder = flags.run_folder(args)
     hparams = _hparams(args, folder).override(args.hparams)
-    if args.output_dir is None:
-        say(f"The run is in {folder}.")
     if args.global_batch_tokens is not None:
         hparams = dataclasses.replace(hparams, global_batch_tokens=args.global_batch_tokens)
     config = flags.filled(LoopConfig, args, train_steps=hparams.train_steps)
+    if args.output_dir is None:
+        say(f"The run is in {folder}.")
 
     import tensorflow as tf
 
     from t2tlite.programs.runs import checkpoint_choice, train
     from t2tlite.training import checkpoints, cluster, run_cost, workers
-    from t2tlite.training.strategy import make_strategy
+    from t2tlite.training.strategy import gpu_name, make_strategy, trains_on_gpu
 
     strategy = make_strategy(args.worker_gpu, cluster.find_cluster(args.cluster_resolver))
     command = flags.recorded("t2t-trainer", _resumed(args, folder))
@@ -82,11 +82,11 @@ def main(args: flags.Args) -> None:
             f"There is not enough memory ({checkpoints.reason_of(error)}). Lower batch_size and raise accumulate_steps "
             "by the same factor: training stays the same."
         ) from error
-    if costs := folder.costs():
-        print(run_cost.cost_line(costs[-1], strategy.extended.worker_devices[0]))
     print(f"Trained {dataset.name}: {evaluation}. The run is in {folder}.")
     for line in checkpoint_choice.after_training(folder, config.early_stopping_evals > 0):
         print(line)
+    if costs := folder.costs():
+        print(run_cost.cost_line(costs[-1], gpu_name() if trains_on_gpu(strategy) else ""))
 
 
 def _hparams(args: flags.Args, folder: RunFolder) -> HParams:

@@ -18,13 +18,17 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target, --dev_source, --dev_target.
 
     Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
-    folder, and `~` is the home folder. Several files of a split are read one after the other.
+    folder, and `~` is the home folder. Several files of a split are read one after the other, but each pair of dev
+    files is a dev set of its own.
     """
 
-    vocab_size: int = 8000  # for ten thousand to some hundred thousand pairs; millions of pairs need about 32,000
+    vocab_size: int = 0  # by the number of training pairs
     train_source: tuple[str, ...] = option((), "Source files to train on, comma-separated; plain text or .gz.")
     train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
-    dev_source: tuple[str, ...] = option((), "Source files to evaluate on during training.")
+    dev_source: tuple[str, ...] = option(
+        (),
+        "Source files to evaluate on during training; each is a dev set, of which the first decides what is best.",
+    )
     dev_target: tuple[str, ...] = option((), "Translations of --dev_source, line by line.")
     test_source: tuple[str, ...] = option((), "Source files of the final test; optional.")
     test_target: tuple[str, ...] = option((), "Translations of --test_source, line by line.")
@@ -39,7 +43,7 @@ class ParallelText(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         for split in SPLITS:
-            source, target = self._names(split)
+            source, target = getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
             if bool(source) != bool(target):
                 given, missing = ("source", "target") if source else ("target", "source")
                 raise ValueError(
@@ -48,8 +52,9 @@ class ParallelText(Problem):
                 )
 
     def splits(self) -> tuple[str, ...]:
-        """Train and dev, and test if its files are given."""
-        return SPLITS if self.test_source else SPLITS[:2]
+        """Train and dev, dev2 and so on if there are several dev sets, and test if its files are given."""
+        dev_sets = range(2, 1 + max(len(self.dev_source), len(self.dev_target)))
+        return ("train", "dev", *(f"dev{n}" for n in dev_sets), *(["test"] if self.test_source else []))
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""
@@ -75,6 +80,9 @@ class ParallelText(Problem):
         return [text_files.check_file(path) for split in self.splits() for side in self._paths(split) for path in side]
 
     def _names(self, split: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        if split.startswith("dev"):  # one pair of files each: dev, dev2, dev3
+            number = int(split.removeprefix("dev") or 1)
+            return self.dev_source[number - 1 : number], self.dev_target[number - 1 : number]
         return getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:

@@ -101,6 +101,14 @@ class HParams(CheckedFields):
         0.98, "Adam's decay of the mean of their squares", low=0.0, high=0.999999
     )
     optimizer_adam_epsilon: float = checked_field(1e-9, "added to the divisor in Adam's update", low=0.0)
+    clip_grad_norm: float = checked_field(
+        0.0, "gradients of a greater global norm are scaled down to it; 0: never; not in the paper", low=0.0
+    )
+    weight_decay: float = checked_field(
+        0.0,
+        "this times the sum of squares of all weights but biases, halved, is part of the loss (L2); not in the paper",
+        low=0.0,
+    )
     train_steps: int = checked_field(100_000, "optimizer steps in total, unless --train_steps is given", low=1)
 
     # Arithmetic.

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def say(line: str) -> None:
@@ -10,3 +15,26 @@ def say(line: str) -> None:
     from tqdm import tqdm  # takes a tenth of the time of --help
 
     tqdm.write(line, file=sys.stderr)
+
+
+def progress_bar(
+    iterable: Iterable[object] | None = None,
+    *,
+    desc: str,
+    total: int | None = None,
+    unit: str = "it",
+    bar_format: str | None = None,
+) -> tqdm:
+    """A tqdm bar on standard error; if that is not a terminal, one line at the beginning and no bar."""
+    from tqdm import tqdm
+
+    terminal = sys.stderr.isatty()
+    if not terminal:
+        say(f"{desc} ...")
+    options = {"unit": unit, "unit_scale": True, "bar_format": bar_format, "mininterval": 0.5}
+    return tqdm(iterable, desc, total, disable=not terminal, dynamic_ncols=True, **options)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun, in the plural unless it is 1: `1 pair`, `2,000 pairs`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -148,9 +148,9 @@ class RunFolder:
         """The hparams of the run; FileNotFoundError if the directory holds no run."""
         if not self.exists():
             above = RunFolder(self.path.parent)
-            hint = f" {above} is one; use it with --checkpoint_path={self}." if above.exists() else ""
+            hint = f" {above} is one; use it with checkpoint_path={self}." if above.exists() else ""
             raise FileNotFoundError(
-                f"--output_dir must be the folder of a run that t2t-trainer made. Received: {self}, which has no "
+                f"The run must be a folder that t2t-trainer made (--output_dir). Received: {self}, which has no "
                 f"{self._hparams.name}.{hint}"
             )
         try:

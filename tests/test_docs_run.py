@@ -42,6 +42,11 @@ def lay_out(folder: Path, run: Path) -> None:
     for split, seed in (("train", 1), ("dev", 2), ("new", 3), ("in", 3)):
         for language, text in zip(("en", "de"), texts(sentences(200, seed)), strict=True):
             (folder / f"{split}.{language}").write_text(text)
+    for name in ("train.2de", "train.2fr", "dev.2de", "new.BT"):
+        split, _, tag = name.partition(".")
+        text = (folder / f"{split}.en").read_text()
+        (folder / name).write_text("".join(f"<{tag}> {line}\n" for line in text.splitlines()))
+    shutil.copy(folder / "train.de", folder / "train.fr")
     (folder / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in sentences(5, 3)))
 
     raw = folder / "multi30k" / "data" / "task1" / "raw"  # as the repository has them

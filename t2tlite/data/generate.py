@@ -16,19 +16,17 @@ import dataclasses
 import errno
 import hashlib
 import os
-import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tqdm import tqdm
-
 import t2tlite
+from t2tlite.console import counted, progress_bar
 from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
-from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, vocabulary_names
+from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, default_vocab_size, vocabulary_names
 from t2tlite.data.manifest import MANIFEST, FileEntry, Languages, Manifest, SplitEntry
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
@@ -39,7 +37,7 @@ from t2tlite.vocabularies.encoders import VocabularyEntry
 from t2tlite.vocabularies.text_encoder import check_unicode
 
 UNFINISHED = "unfinished.json"
-DECISIVE_OPTIONS = ("vocab_size", "vocab_type", "vocab_file", "max_length", "max_length_ratio")
+DECISIVE_OPTIONS = ("vocab_size", "vocab_type", "vocab_file", "user_symbols", "max_length", "max_length_ratio")
 SHARDS = "*-[0-9][0-9][0-9][0-9][0-9].arrow"
 
 
@@ -54,9 +52,14 @@ class Generated:
     def __str__(self) -> str:
         manifest = self.dataset.manifest
         sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
-        wanted = manifest.options["vocab_size"]
-        fewer = manifest.vocabulary.type == "sentencepiece" and not manifest.options["vocab_file"] and sizes[0] < wanted
-        note = f", the most that this text allows: it is too small for the default, {wanted:,}" if fewer else ""
+        train = manifest.splits["train"]
+        pairs = train.pairs + sum(train.dropped.values())
+        wanted, note = manifest.options["vocab_size"] or default_vocab_size(pairs), ""
+        if manifest.vocabulary.type == "sentencepiece" and not manifest.options["vocab_file"]:
+            if sizes[0] < wanted:
+                note = f", the most that this text allows: it is too small for the default, {wanted:,}"
+            elif not manifest.options["vocab_size"]:
+                note = ", chosen by the number of training pairs; --vocab_size=N gives N pieces"
         done = "already complete, nothing to do" if self.already_there else f"made in {self.seconds:,.1f} s"
         lines = [
             f"{self.dataset.name}: {done}. The data is in {self.dataset.folder}.",
@@ -65,8 +68,8 @@ class Generated:
         for name in manifest.splits:
             split = manifest.split(name)
             lines.append(
-                f"  {name:<10}  {split.pairs:,} pairs, {split.source_tokens:,} source and {split.target_tokens:,} "
-                f"target tokens, at most {split.longest_source:,} and {split.longest_target:,}"
+                f"  {name:<10}  {counted(split.pairs, 'pair')}, {split.source_tokens:,} source and "
+                f"{split.target_tokens:,} target tokens, at most {split.longest_source:,} and {split.longest_target:,}"
             )
             dropped = [f"{count:,} {reason.replace('_', ' ')}" for reason, count in split.dropped.items() if count]
             if dropped:
@@ -160,7 +163,8 @@ class DataBuild:
         name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
         for split in self.pairs:
             digest.update(f"{split}\n".encode())
-            for source, target in _bar(f"reading {split}", self.problem.pairs(split, self.tmp_dir)):
+            pairs = self.problem.pairs(split, self.tmp_dir)
+            for source, target in progress_bar(pairs, desc=f"reading {split}", unit=" pairs"):
                 self.pairs[split] += 1
                 try:
                     _check_pair(source, target)
@@ -172,7 +176,7 @@ class DataBuild:
             if self.pairs[split] == 0 or (split == "train" and len(sample) == 0):
                 kind = "pair with text on both sides" if split == "train" else "pair"
                 raise ValueError(
-                    f"{name} needs at least one {kind} in {split}. Received: {self.pairs[split]} pairs. "
+                    f"{name} needs at least one {kind} in {split}. Received: {counted(self.pairs[split], 'pair')}. "
                     "Check its files."
                 )
         self.text_sha256 = digest.hexdigest()
@@ -192,10 +196,11 @@ class DataBuild:
             for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
         else:
-            with tqdm(bar_format="{desc} [{elapsed}]", desc=f"learning {problem.vocab_size:,} pieces") as bar:
+            vocab_size = problem.vocab_size or default_vocab_size(self.pairs["train"])
+            with progress_bar(bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces") as bar:
                 shrink = problem.has_default("vocab_size")
-                symbols = problem.symbols(self.tmp_dir)
-                sample.learn_vocabulary(problem.vocab_size, self.vocabularies[0], symbols, shrink)
+                symbols = tuple(dict.fromkeys((*problem.symbols(self.tmp_dir), *problem.user_symbols)))
+                sample.learn_vocabulary(vocab_size, self.vocabularies[0], symbols, shrink)
                 bar.refresh()
         unfinished.unlink(missing_ok=True)
         for path in self.folder.glob(SHARDS):
@@ -211,7 +216,7 @@ class DataBuild:
         num_chunks = -(-total // encode_shards.CHUNK_PAIRS)  # more processes would have nothing to do
         splits = {split: SplitEntry(0, 0, 0, 0, 0, dict.fromkeys(DROPPED, 0), ()) for split in self.pairs}
         entries = encode_shards.encode_all(tasks, self.vocabularies, min(self.num_processes, num_chunks))
-        with contextlib.closing(entries), _bar("encoding", total=total) as bar:
+        with contextlib.closing(entries), progress_bar(desc="encoding", total=total, unit=" pairs") as bar:
             for split, entry in entries:
                 splits[split] += entry
                 bar.update(entry.pairs + sum(entry.dropped.values()))
@@ -287,9 +292,3 @@ def _check_pair(source: str, target: str) -> None:
         raise ValueError(f"A text must not contain a line break. Received: {source!r} and {target!r}.")
     check_unicode(source)
     check_unicode(target)
-
-
-def _bar(what: str, pairs: Iterable[tuple[str, str]] | None = None, total: int | None = None) -> tqdm:
-    """A progress bar that counts pairs, with few updates if the output is a file."""
-    interval = 0.5 if sys.stderr.isatty() else 30
-    return tqdm(pairs, desc=what, total=total, unit=" pairs", unit_scale=True, mininterval=interval)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -84,6 +85,15 @@ class TextSample:
         return VocabularySizeError(vocab_size, len(symbols), smallest, largest)
 
 
+def default_vocab_size(pairs: int) -> int:
+    """Pieces for so many training pairs: 50 for each of their square root, in thousands, from 1,000 to 32,000.
+
+    >>> [default_vocab_size(pairs) for pairs in (300, 2_000, 29_000, 100_000, 4_500_000)]
+    [1000, 2000, 8000, 15000, 32000]
+    """
+    return min(max(50 * math.isqrt(pairs) // 1000, 1), 32) * 1000
+
+
 def check_vocabulary_options(problem: Problem) -> None:
     """Raises ValueError or FileNotFoundError if `vocab_type` or `vocab_file` is wrong or a vocabulary is damaged."""
     if problem.vocab_type not in ENDINGS:
@@ -93,8 +103,23 @@ def check_vocabulary_options(problem: Problem) -> None:
             "vocab_file must be one vocabulary for source and target, or one for each. "
             f"Received: {problem.vocab_file!r}."
         )
+    _check_symbols(problem)
     for name in problem.vocab_file:
-        open_encoder(Path(name).expanduser())
+        encoder = open_encoder(Path(name).expanduser())
+        for symbol in problem.user_symbols:
+            if len(encoder.encode(symbol)) != 1:
+                raise ValueError(
+                    f"user_symbols must be pieces of vocab_file if that is given. Received: {symbol!r}, which {name} "
+                    "splits. Leave it out, or let a vocabulary be learned."
+                )
+
+
+def _check_symbols(problem: Problem) -> None:
+    symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
+    if any(not symbol or symbol != "".join(symbol.split()) for symbol in symbols) or len({*symbols}) < len(symbols):
+        raise ValueError(f"user_symbols must be different strings without white space. Received: {received!r}.")
+    if symbols and problem.vocab_type != "sentencepiece":
+        raise ValueError(f"user_symbols need vocab_type=sentencepiece. Received: {received} with {problem.vocab_type}.")
 
 
 def vocabulary_names(problem: Problem) -> list[str]:

@@ -30,8 +30,8 @@ class Problem(CheckedFields):
 
     vocab_size: int = option(
         32000,
-        "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as many "
-        "as it allows.",
+        "Pieces in the vocabulary that source and target share; 0: by the number of training pairs, 50 times its "
+        "square root in thousands, 1,000 to 32,000. Text that is too small for the default gives as many as it allows.",
     )
     vocab_type: str = option(
         "sentencepiece",
@@ -41,6 +41,11 @@ class Problem(CheckedFields):
         (),
         "Vocabulary to use instead of learning one; vocab_size and vocab_type are then ignored. A .model or .subwords "
         "file, or the source's and the target's, comma-separated. A run's is RUN/vocab.model or RUN/vocab.subwords.",
+    )
+    user_symbols: tuple[str, ...] = option(
+        (),
+        "Symbols of your own, comma-separated, such as '<2de>,<BT>': each is one piece of a learned vocabulary "
+        "wherever a word begins with it.",
     )
     max_length: int = option(
         0,

@@ -11,6 +11,7 @@ from t2tlite.registry import register_task
 from t2tlite.tasks.task import Hypothesis, Output, Score, Task, TranslationTask
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import NORMALISED, Leaf, Linearisation, find_linearisation
+from t2tlite.trees.raw_text import ends_in_punctuation
 from t2tlite.trees.restore import PUNCTUATION_TAGS as PUNCTUATION_TAGS
 from t2tlite.trees.restore import tree_word
 from t2tlite.trees.tree import Tree, format_tree, split_words
@@ -107,18 +108,23 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The number of sequences, of sequences that were repaired to make trees, and of repairs by kind."""
+        """The number of sequences, of those repaired to make trees, of repairs by kind, of last words like `end.`"""
         repairs = [output.repairs for output in outputs if isinstance(output, Parse)]
         kinds = {REPAIR + kind: times for kind, times in sum(repairs, Counter()).items()}
-        return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), **kinds})
+        trees = [output.tree for output in outputs if isinstance(output, Parse) and output.tree]
+        glued = sum(ends_in_punctuation(tree.words()[-1]) for tree in trees)
+        return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), "glued": glued, **kinds})
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired to make trees, and how."""
+        """How many sequences were repaired to make trees, and how; and how many sentences seem to be raw text."""
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
         listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
         repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
         how = f" ({listed})" if listed else ""
-        return f"Sequences repaired to make trees: {repaired:,} of {sequences:,}{how}"
+        line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}{how}"
+        if glued := tally.get("glued", 0):
+            line += f"\nSentences whose last word ends in punctuation, which --raw_text would separate: {glued:,}"
+        return line
 
     def parser(self, problem: str) -> Task:
         """This task."""

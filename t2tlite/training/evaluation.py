@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
@@ -39,6 +39,13 @@ class Evaluation:
     def perplexity(self) -> float:
         """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one); infinite above float32."""
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
+
+
+def together(evaluations: Iterable[Evaluation]) -> Evaluation:
+    """The metrics on several splits taken as one."""
+    rows = np.array([(e.loss * e.tokens, e.accuracy * e.tokens, e.tokens) for e in evaluations])
+    loss, correct, tokens = rows.sum(axis=0)
+    return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
 
 
 def make_evaluation(

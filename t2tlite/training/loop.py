@@ -7,19 +7,19 @@ import dataclasses
 import math
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
 from t2tlite.config import HParams
-from t2tlite.console import say
+from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
 from t2tlite.run_folder import DevEvaluation, RunFolder
 from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import Checkpoints, diverged, reason_of, restore_weights
-from t2tlite.training.evaluation import Evaluation, make_evaluation
+from t2tlite.training.evaluation import Evaluation, make_evaluation, together
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import MemoryNeed
 from t2tlite.training.progress import Progress
@@ -32,6 +32,8 @@ from t2tlite.types import Seq2SeqModel
 # Nats per target token. Guessing costs some 10, so weights with a greater loss than this are of no use, though finite.
 MAX_LOSS = 1e4
 SAMPLES_AFTER_SECONDS = 60.0  # of training, or at its end: compiling the search takes seconds, once
+
+ALL_DEV_SETS = "all dev sets"  # their name where they are taken as one
 
 Sample = tuple[str, str, str]  # source, output, reference
 
@@ -49,6 +51,7 @@ class TrainingJob:
     vocabulary_sizes: tuple[int, int]  # of source and target
     available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
+    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # the other dev sets, by name
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
@@ -57,6 +60,7 @@ class Hooks:
     """What is done before training, and at an evaluation in addition to computing the loss on dev."""
 
     score: Callable[[], Score] | None = None  # decodes dev; the best checkpoint is then chosen by the task's score
+    score_also: Callable[[], Mapping[str, Score]] | None = None  # after `score`, of the other dev sets and all together
     samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute of training and at its end
     begin: Callable[[], None] | None = None  # called before the first step: writes what the run is trained with
 
@@ -92,6 +96,10 @@ class _Loop:
             say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
         self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
+        self.evaluate_also = {
+            name: make_evaluation(strategy, model, store, hparams, config.eval_steps)
+            for name, store in job.more_dev.items()
+        }
         gradients = make_gradients(model, self.optimizer, hparams)
         self.trial = make_trial(strategy, gradients)
         self.train_step = make_train_step(strategy, model, self.optimizer, hparams, gradients)
@@ -129,6 +137,8 @@ class _Loop:
         batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, job.hparams.accumulate_steps))
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
+        if self.step == 0 and job.warm_start:
+            self._evaluate_start()
         while True:
             with self._memory_errors():
                 result = self.train_step(batches, tf.constant(float(self.signals.caught is not None)))
@@ -146,7 +156,7 @@ class _Loop:
                 if self.step >= config.train_steps:
                     return evaluation
                 if self._stops_early():
-                    worse = f"{self._worse_evals()} evaluations without a better one"
+                    worse = f"{counted(self._worse_evals(), 'evaluation')} without a better one"
                     say(f"Stopping early at step {self.step:,}: {worse}.")
                     return evaluation
 
@@ -175,12 +185,46 @@ class _Loop:
         The losses so far are of the weights before this step, so these are tried first: restarts could not mend them.
         """
         self.progress.flush()
+        self.progress.doing("saving")
         loss = self._try_largest_batch()
         if not loss < MAX_LOSS:
             raise diverged(f"the loss is {loss:.3g}", self.step)
         self.cost.save(self.step)
         self.checkpoints.save(self.step)
+        self.progress.doing("")
         self.saved_at = time.monotonic()
+
+    def _evaluate_start(self) -> None:
+        """Shows the metrics of the weights that a warm start begins with, of which there is no checkpoint."""
+        evaluation, score = self._evaluate()
+        self.progress.evaluated(self.step, evaluation, score, better=False)
+        self._evaluate_also(evaluation)
+        self.progress.doing("")
+        self.signals.check(self.step)
+        self.cost.resume()
+        self.saved_at = time.monotonic()
+
+    def _evaluate(self) -> tuple[Evaluation, Score | None]:
+        """Evaluates and, if asked for, decodes dev."""
+        with self.signals.ending_at_once(self.step):
+            self.progress.doing("evaluating dev")
+            evaluation = self.evaluate()
+            if self.hooks.score is None:
+                return evaluation, None
+            self.progress.doing("decoding dev")
+            return evaluation, self.hooks.score()
+
+    def _evaluate_also(self, of_dev: Evaluation) -> None:
+        """Shows the metrics on the other dev sets and on all together, which decide nothing."""
+        if not self.evaluate_also:
+            return
+        self.progress.doing("evaluating the other dev sets")
+        with self.signals.ending_at_once(self.step):
+            evaluations = {name: evaluate() for name, evaluate in self.evaluate_also.items()}
+            scores = self.hooks.score_also() if self.hooks.score_also and self.writes else {}
+        evaluations[ALL_DEV_SETS] = together([of_dev, *evaluations.values()])
+        for name, evaluation in evaluations.items():
+            self.progress.evaluated_also(name, self.step, evaluation, scores.get(name))
 
     def _evaluate_and_keep(self) -> Evaluation:
         """Evaluates the checkpoint just saved on dev, keeps it if it is the best so far, shows and records both.
@@ -188,19 +232,20 @@ class _Loop:
         Once recorded, an evaluation counts. If it ends before, for whatever reason, a resumed run repeats it. So it is
         recorded after its best checkpoint and its TensorBoard events.
         """
-        with self.signals.ending_at_once(self.step):
-            evaluation = self.evaluate()
-            score = None if self.hooks.score is None else self.hooks.score()
+        evaluation, score = self._evaluate()
         better = self._keep_if_best(evaluation, score)
         self.progress.evaluated(self.step, evaluation, score, better)
+        self._evaluate_also(evaluation)
         if self.writes:
             self.job.run.write_evaluations(self.evaluations)
         is_last = self.step >= self.config.train_steps or self._stops_early()
         is_due = is_last or time.monotonic() - self.started > SAMPLES_AFTER_SECONDS
         if self.hooks.samples and self.writes and is_due:
+            self.progress.doing("decoding samples")
             with self.signals.ending_at_once(self.step):
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
+        self.progress.doing("")
         self.signals.check(self.step)
         self.cost.resume()
         self.saved_at = time.monotonic()  # evaluation is not counted as training time
@@ -251,9 +296,11 @@ class _Loop:
     def _report_start(self, replicas: int) -> None:
         plan, max_length = self.plan, self.job.hparams.max_length
         if plan.left_out:
-            say(f"{plan.left_out:,} training pairs are longer than max_length={max_length} and left out.")
-        say(
-            f"{self.job.model.count_params():,} parameters, {plan.num_pairs:,} pairs in {plan.num_batches:,} batches "
-            f"an epoch, {replicas} replica(s)" + (f"; resuming from step {self.step:,}." if self.step else ".")
-        )
+            is_longer = "is longer" if plan.left_out == 1 else "are longer"
+            pairs = counted(plan.left_out, "training pair")
+            say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
+        in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
+        resumes = f"; resuming from step {self.step:,}." if self.step else "."
+        parameters = f"{self.job.model.count_params():,} parameters"
+        say(f"{parameters}, {in_batches} an epoch, {counted(replicas, 'replica')}{resumes}")
         say(str(self.memory) if self.memory.fits else f"{self.memory} This will not fit. {self.memory.advice()}")

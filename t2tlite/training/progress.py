@@ -22,7 +22,7 @@ from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
 REPORT_SECONDS = 2.0  # how often losses are read back from the devices, and shown
-REPORT_SECONDS_IN_FILES = 30.0  # how often they are shown if stderr is a file and not a terminal
+LINE_SECONDS = 30.0  # how often they are shown, as a line, if standard error is not a terminal
 
 
 class Progress:
@@ -37,9 +37,11 @@ class Progress:
         self._optimizer, self._folder = optimizer, folder or Path()
         self._events = tf.summary.create_file_writer(str(folder)) if folder else tf.summary.create_noop_writer()
         self._terminal = sys.stderr.isatty()
-        seconds = REPORT_SECONDS / 20 if self._terminal else REPORT_SECONDS_IN_FILES
-        pace = {"smoothing": 0.1, "mininterval": seconds, "maxinterval": seconds}
+        seconds = REPORT_SECONDS / 20
+        pace = {"smoothing": 0.1, "mininterval": seconds, "maxinterval": seconds, "disable": not self._terminal}
         self._bar = tqdm(total=stop, initial=start, unit="step", dynamic_ncols=True, **pace)
+        self._stop = stop
+        self._line_at = time.monotonic()  # when the last line was shown
         self._results: list[tuple[int, StepResult]] = []  # by step, not yet read back
         self._since = time.monotonic()
 
@@ -85,10 +87,11 @@ class Progress:
         rate = tokens / max(time.monotonic() - self._since, 1e-9)
         waste = 1.0 - tokens / positions
         learning_rate = float(self._optimizer.learning_rate)
-        self._bar.set_postfix_str(
-            f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}",
-            refresh=self._terminal,
-        )
+        shown = f"loss {loss:.3f}, {rate:,.0f} tokens/s, padding {waste:.0%}, learning rate {learning_rate:.2e}"
+        self._bar.set_postfix_str(shown)
+        if not self._terminal and time.monotonic() - self._line_at > LINE_SECONDS:
+            say(f"step {step + 1:,} of {self._stop:,}: {shown}")
+            self._line_at = time.monotonic()
         with self._recording():
             for (done, value), norm in zip(losses, norms, strict=True):
                 tf.summary.scalar("train/loss", value, step=done + 1)
@@ -97,6 +100,10 @@ class Progress:
             tf.summary.scalar("train/tokens_per_second", rate, step=step + 1)
             tf.summary.scalar("train/padding_waste", waste, step=step + 1)
         self._since = time.monotonic()
+
+    def doing(self, what: str) -> None:
+        """Shows on the bar what is done instead of training; empty when training continues."""
+        self._bar.set_description_str(what)
 
     def hparams(self, values: Mapping[str, bool | int | float | str]) -> None:
         """Records hparams for TensorBoard's table of runs, HPARAMS."""
@@ -109,6 +116,17 @@ class Progress:
         with self._recording():
             tf.summary.text("samples", table, step=step)
 
+    def evaluated_also(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
+        """Shows the metrics on another dev set, or on all together, below the line on dev."""
+        say(f"  {name}: {str(evaluation).removeprefix('dev ')}" + ("" if score is None else f", {score}"))
+        self._record(name, step, evaluation, score)
+
+    def _record(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
+        with self._recording():
+            for metric, value in (evaluation.metrics | ({} if score is None else score.metrics)).items():
+                tf.summary.scalar(f"{name}/{metric}", value, step=step)
+            self._events.flush()
+
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
         scored = "" if score is None else f", {score}"
@@ -118,11 +136,7 @@ class Progress:
                 "Training has diverged, or is about to. Delete the checkpoints since then, and resume with a lower "
                 "learning_rate_constant or a longer warm-up."
             )
-        metrics = evaluation.metrics | ({} if score is None else score.metrics)
-        with self._recording():
-            for name, value in metrics.items():
-                tf.summary.scalar(f"dev/{name}", value, step=step)
-            self._events.flush()
+        self._record("dev", step, evaluation, score)
         self._since = time.monotonic()  # evaluation is not counted as training time
 
 

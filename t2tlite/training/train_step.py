@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,7 +15,7 @@ from t2tlite.config import T2T_SCHEDULE, HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.tokens import PAD
 from t2tlite.training.learning_rates import PaperSchedule
-from t2tlite.types import Seq2SeqModel, Tensor
+from t2tlite.types import Seq2SeqModel, Tensor, Variable
 
 Gradients = Callable[[Part], tuple[Tensor, list[Tensor]]]
 
@@ -130,7 +130,13 @@ def make_train_step(
         loss, sums = gradients(part)
         # Also an overflow on one replica is then one on all, which skip the step together (float16).
         sums = tf.distribute.get_replica_context().all_reduce(tf.distribute.ReduceOp.SUM, sums)
-        norm = tf.linalg.global_norm(sums) / getattr(optimizer, "dynamic_scale", 1.0)
+        scale = getattr(optimizer, "dynamic_scale", 1.0)
+        if hparams.weight_decay:
+            sums = _add_weight_decay(sums, model.trainable_variables, hparams.weight_decay * scale)
+        norm = tf.linalg.global_norm(sums) / scale
+        if hparams.clip_grad_norm:
+            factor = tf.minimum(1.0, hparams.clip_grad_norm / norm)
+            sums = [gradient * factor for gradient in sums]
         optimizer.apply(sums, model.trainable_variables)
         ids = (part.inputs, part.targets)
         result = StepResult(
@@ -149,6 +155,17 @@ def make_train_step(
 
     no_stop = tf.constant(0.0)
     return lambda iterator, stop=no_stop: train_step(iterator, stop)
+
+
+def _add_weight_decay(gradients: list[Tensor], weights: Sequence[Variable], decay: Tensor) -> list[Tensor]:
+    """The gradients of the loss plus decay / 2 x the sum of squares of all weights but biases, as in tensor2tensor.
+
+    Its biases are those of dense layers and the shift of layer normalisation, which Keras calls beta.
+    """
+    return [
+        gradient if weight.path.endswith(("/bias", "/beta")) else gradient + decay * tf.cast(weight, gradient.dtype)
+        for gradient, weight in zip(gradients, weights, strict=True)
+    ]
 
 
 def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callable[[Iterator[Part]], float]:

@@ -122,9 +122,9 @@ def test_output_dir_that_is_no_run(command, tiny_run, empty, capsys):
     assert "--output_dir must be given, or --problem and --hparams_set for the run in" in capsys.readouterr().err
     for folder in (empty, empty / "absent", tiny_run.data / "twenty_words"):  # the last has a manifest.json
         assert command.main([f"--output_dir={folder}", *flags]) == 1
-        message = f"--output_dir must be the folder of a run that t2t-trainer made. Received: {folder}, which"
+        message = f"The run must be a folder that t2t-trainer made (--output_dir). Received: {folder}, which"
         assert message in capsys.readouterr().err
     assert command.main([f"--output_dir={tiny_run.run}/best", *flags]) == 1
-    hint = f"{tiny_run.run} is one; use it with --checkpoint_path={tiny_run.run}/best."
+    hint = f"{tiny_run.run} is one; use it with checkpoint_path={tiny_run.run}/best."
     assert hint in capsys.readouterr().err
     assert list(empty.iterdir()) == []

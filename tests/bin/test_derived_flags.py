@@ -105,8 +105,11 @@ def test_options_of_other_problems(monkeypatch):
         vocab_size: int = 300
 
     actual = problem_flags()
-    share = "Pieces in the vocabulary that source and target share. Text that is too small for the default gives as "
-    share += "many as it allows. (default: the problem's)"
+    share = (
+        "Pieces in the vocabulary that source and target share; 0: by the number of training pairs, 50 times its "
+        "square root in thousands, 1,000 to 32,000. Text that is too small for the default gives as many as it allows. "
+        "(default: the problem's)"
+    )
     assert actual["vocab_size"] == (share, int, None)
     assert actual["words"] == ("first, second: Words.", list, None)
     explained = f"first, second: Explained in {__name__}.First. (default: False)"

@@ -126,6 +126,18 @@ def test_the_operating_system_names_the_file(capsys, tmp_path):
     assert "absent.txt" in capsys.readouterr().err
 
 
+def test_errors_of_the_operating_system_say_what_to_do(capsys):
+    assert flags.Command("Doc.", NAMES, failing(FileNotFoundError(2, "No such file or directory", "/proc/x")))([]) == 1
+    message = "/proc/x cannot be used: No such file or directory. Use another path, or change its permissions."
+    assert message in capsys.readouterr().err
+
+
+def test_wrong_values_are_refused_before_the_command_runs(capsys):
+    ran = []
+    assert flags.Command("Doc.", NAMES, ran.append, check=failing(ValueError("Bad format.")))([]) == 1
+    assert (ran, "Bad format." in capsys.readouterr().err) == ([], True)
+
+
 def test_an_error_of_ours_keeps_its_traceback():
     with pytest.raises(KeyError, match="ours"):
         flags.Command("Doc.", NAMES, failing(KeyError("ours")))([])

@@ -211,6 +211,19 @@ def test_refused(tiny_run, capsys, flags_given, message):
     assert output.out == ""
 
 
+def test_split_with_a_typo(tiny_run, capsys):
+    assert decode(tiny_run, "--split=tset") == 1
+    assert "A split to decode must be dev or test. Received: 'tset'. Did you mean 'test'?" in capsys.readouterr().err
+
+
+def test_new_folder_of_the_output_is_reported(tiny_run, tmp_path, capsys):
+    source = write(tmp_path / "in.txt", "red cat sees dog\n")
+    target = tmp_path / "new" / "out.txt"
+    assert decode(tiny_run, f"--decode_from_file={source}", f"--decode_to_file={target}") == 0
+    assert f"Creating the folder {tmp_path}/new." in capsys.readouterr().err
+    assert target.read_text() == "katze rot hund sieht\n"
+
+
 def test_damaged_checkpoint(tiny_run_copy, eagerly, tmp_path, capsys):
     data = tiny_run_copy / "model.ckpt-120.data-00000-of-00001"
     data.write_bytes(data.read_bytes()[:100])

@@ -75,7 +75,7 @@ def test_a_port_in_use(capsys, tiny_run):
 @pytest.mark.parametrize(
     ("flag", "message"),
     [
-        ("--output_dir=absent", "--output_dir must be the folder of a run that t2t-trainer made."),
+        ("--output_dir=absent", "The run must be a folder that t2t-trainer made (--output_dir)."),
         ("--port=70000", "port must be at least 0 and at most 65535. Received: 70000."),
         ("--host=no.such.host.invalid", "--host must be a name or address of this machine. Received: 'no.such.host"),
         ("--checkpoint_path=nothing", "nothing"),

@@ -55,11 +55,10 @@ def test_events_have_the_hparams_for_tensorboards_table_of_runs(tiny_run):
 
 def test_what_is_said(tiny_run):
     assert "twenty_words: made in" in tiny_run.stderr  # --generate_data
-    assert "1,500 pairs in 12 batches an epoch, 1 replica(s)." in tiny_run.stderr
+    assert "1,500 pairs in 12 batches an epoch, 1 replica." in tiny_run.stderr
     assert re.search(r"step 40: dev loss \d+\.\d{4}, perplexity \d+\.\d{3}, accuracy 0\.\d{4} \(best", tiny_run.stderr)
-    assert re.search(r"120/120 \[\d\d:\d\d<\d\d:\d\d", tiny_run.stderr)  # steps, time taken and left
-    assert re.search(r"loss \d\.\d{3}, [\d,]+ tokens/s, padding \d+%, learning rate \d\.\d\de-\d\d", tiny_run.stderr)
-    cost, trained, *checkpoints = tiny_run.stdout.splitlines()
+    assert "\r" not in tiny_run.stderr  # bars are for terminals; see test_progress.py
+    trained, *checkpoints, cost = tiny_run.stdout.splitlines()
     assert cost.startswith("Training cost: ")
     assert trained.startswith("Trained twenty_words: dev loss ")
     assert trained.endswith(f"The run is in {tiny_run.run}.")

@@ -50,6 +50,17 @@ def test_refused(tiny_run, tmp_path, capsys, flag, message):
     assert message in refused(tiny_run, tmp_path, capsys, flag)
 
 
+def test_run_is_named_after_the_flags_are_checked(capsys):
+    names = ["--problem=grammar_ende", "--hparams_set=transformer_tiny"]
+    assert t2t_trainer.main([*names, "--train_steps=-3"]) == 1
+    assert capsys.readouterr().err == "t2tlite: train_steps must be at least 1. Received: -3.\n"
+
+
+def test_output_dir_that_cannot_be_made(tiny_run, capsys):
+    assert train(tiny_run, "/proc/run") == 1
+    assert "/proc/run cannot be used: No such file or directory. Use another path, " in capsys.readouterr().err
+
+
 def test_output_dir_that_is_a_file(tiny_run, capsys):
     assert train(tiny_run, tiny_run.run / "hparams.json") == 1
     assert "--output_dir must be a folder. Received: " in capsys.readouterr().err

@@ -59,8 +59,17 @@ def test_bleu_of_dev(continued):
     assert best["metrics"]["chrf2"] == pytest.approx(
         float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01
     )
-    assert events(continued.run.path)["dev/bleu"] == [1]
-    assert events(continued.run.path)["dev/chrf2"] == [1]
+    assert events(continued.run.path)["dev/bleu"] == [0, 1]  # before the first step, too
+    assert events(continued.run.path)["dev/chrf2"] == [0, 1]
+
+
+def test_first_line_shows_where_it_began(tiny_run, continued):
+    """The metrics of the checkpoint that it starts from, as its own run recorded them."""
+    recorded = next(evaluation for evaluation in RunFolder(tiny_run.run).evaluations() if evaluation.step == 80)
+    loss, bleu = re.search(r"step 0: dev loss (\d+\.\d+), .*, BLEU (\d+\.\d\d) ", continued.stderr).groups()
+    assert float(loss) == pytest.approx(recorded.metrics["loss"], abs=2e-4)
+    assert 0 <= float(bleu) <= 100
+    assert [evaluation.step for evaluation in continued.run.evaluations()] == [1]  # step 0 has no checkpoint
 
 
 def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
@@ -78,10 +87,10 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
 
 
 def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, fake_dev_losses, capsys):
-    """From a trained run, with losses that rise: the second evaluation stays the best."""
+    """From a trained run, with losses that rise: the second evaluation after the first step stays the best."""
     run = tmp_path / "run"
     how = ["--local_eval_frequency=2", "--early_stopping_evals=3", "--keep_checkpoint_max=2", "--train_steps=100"]
-    fake_dev_losses += [2.0, 1.0, 1.5, 1.4, 1.3, 1.2]
+    fake_dev_losses += [0.9, 2.0, 1.0, 1.5, 1.4, 1.3, 1.2]  # 0.9 before the first step counts for nothing
     assert train(tiny_run, run, *how, f"--warm_start_from={tiny_run.run}") == 0
     stderr = capsys.readouterr().err
     assert f"Starting from the weights of {tiny_run.run}/model.ckpt-120." in stderr

@@ -15,7 +15,7 @@ from tiny_task import FileTask, TinyTask, contents, sentences, write_pairs
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
-from t2tlite.data.learn_vocabulary import TextSample
+from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 
@@ -60,6 +60,7 @@ def test_manifest(tmp_path):
         "vocab_size": 330,
         "vocab_type": "sentencepiece",
         "vocab_file": [],
+        "user_symbols": [],
         "max_length": 0,
         "max_length_ratio": 0.0,
         "train": str(raw),
@@ -169,6 +170,38 @@ def test_too_little_text_for_the_default_size(tmp_path):
     assert f"vocabulary  {smallest} pieces\n" in str(fits)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "pieces"), [(1, 1000), (1599, 1000), (1600, 2000), (29_000, 8000), (409_600, 32_000), (10**9, 32_000)]
+)
+def test_default_vocabulary_grows_with_the_root_of_the_pairs(pairs, pieces):
+    assert default_vocab_size(pairs) == pieces
+
+
+def test_size_chosen_by_the_number_of_pairs_is_reported(tmp_path):
+    letters = np.random.default_rng(1).choice(list("abcdefghijklmnop"), size=(900, 6))
+    words = ["".join(row) for row in letters]
+    train = tuple((" ".join(words[i : i + 8]), " ".join(words[i + 8 : i + 16])) for i in range(0, 880, 8))
+    data = generate(TinyTask(train=train, vocab_size=0), tmp_path, num_processes=1)
+    assert "vocabulary  1,000 pieces, chosen by the number of training pairs; --vocab_size=N gives N" in str(data)
+    assert data.dataset.encoders[0].vocab_size == 1000
+
+
+def test_symbols_of_the_user_are_pieces(tmp_path):
+    task = TinyTask(user_symbols=("<2de>", "<BT>"))
+    encoder = generate(task, tmp_path / "data", num_processes=1).dataset.encoders[0]
+    assert encoder.pieces(encoder.encode("<2de> <BT> a"))[:2] == ["▁<2de>", "▁<BT>"]
+    vocab_file = (str(tmp_path / "data" / "tiny_task" / "vocab.model"),)
+    generate(TinyTask(user_symbols=("<BT>",), vocab_file=vocab_file), tmp_path / "again", num_processes=1)
+    for options, message in (
+        ({"user_symbols": ("<2fr>",), "vocab_file": vocab_file}, r"must be pieces of vocab_file .*Received: '<2fr>', "),
+        ({"user_symbols": ("<2 de>",)}, r"different strings without white space\. Received: '<2 de>'"),
+        ({"user_symbols": ("<a>", "<a>")}, r"different strings without white space\. Received: '<a>,<a>'"),
+        ({"user_symbols": ("<a>",), "vocab_type": "subwords"}, r"need vocab_type=sentencepiece\. Received: <a> with"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            generate(TinyTask(**options), tmp_path / "refused", num_processes=1)
+
+
 def test_everything_dropped(tmp_path):
     with pytest.raises(ValueError, match=r"needs training pairs\. Received: 230, of which max_length=1 .*drop all"):
         generate(TinyTask(max_length=1), tmp_path, num_processes=1)
@@ -225,7 +258,7 @@ def test_library_prints_nothing(tmp_path, capfd):
     generate(TinyTask(), tmp_path, num_processes=2)
     output = capfd.readouterr()
     assert output.out == ""
-    for words in ("reading train", "reading dev", "learning 330 pieces", "encoding: 100%"):
+    for words in ("reading train", "reading dev", "learning 330 pieces", "encoding"):
         assert words in output.err
 
 

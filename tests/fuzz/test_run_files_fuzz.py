@@ -32,7 +32,6 @@ from t2tlite.programs.bulk import decode_file, decode_split
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.table3.table import Result
 from t2tlite.run_folder import RunFolder
-from t2tlite.training import run_cost
 
 # In the folder of a case are run/, data/, unfinished/ (data), sweep/ (of t2t-table3), theirs/ (tensor2tensor's run) and
 # before/ (its import). PACKAGE stands for the user's package.
@@ -176,7 +175,6 @@ def case(tiny_run, template, tmp_path):
         main, text = FLAGS[command]
         words = [word.replace("+", " ").replace("PACKAGE", str(tiny_run.package)) for word in text.split()]
         with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(io.StringIO()) as out:
-            patch.setattr(run_cost, "PROBE_SECONDS", 0.0)
             patch.chdir(folder)
             with contextlib.redirect_stderr(out):
                 succeeded = run_command(main, *words)

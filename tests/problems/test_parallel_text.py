@@ -44,7 +44,20 @@ def test_files_of_each_split(corpus: dict[str, Any]) -> None:
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
     names = ["train_source.0", "train_source.1", "train_target.0", "train_target.1", "dev_source.0", "dev_target.0"]
     assert problem.files(None) == [Path(name) for name in names]
-    assert (problem.vocab_size, problem.source_language, problem.target_language) == (8000, "en", "de")
+    assert (problem.vocab_size, problem.source_language, problem.target_language) == (0, "en", "de")
+
+
+def test_each_pair_of_dev_files_is_a_dev_set(corpus: dict[str, Any]) -> None:
+    files = {"dev_source": ("dev_source.0", "train_source.1"), "dev_target": ("dev_target.0", "train_target.1")}
+    problem = ParallelText(**(corpus | files), test_source=("dev_source.0",), test_target=("dev_target.0",))
+    assert problem.splits() == ("train", "dev", "dev2", "test")
+    assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
+    assert list(problem.pairs("dev2", None)) == [("A cat .", "Eine Katze .")]
+    unequal = ParallelText(**(corpus | {"dev_target": ("dev_target.0", "train_target.1")}))
+    with pytest.raises(
+        ValueError, match=r"as many source files as target files\. Received: 0 source \(none\) and 1 target"
+    ):
+        unequal.pairs("dev2", None)
 
 
 def test_test_split_where_given(corpus: dict[str, Any]) -> None:

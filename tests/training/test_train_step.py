@@ -69,6 +69,37 @@ def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
         np.testing.assert_allclose(old - new, gradient, atol=1e-5, err_msg=new.path)
 
 
+def descent(hparams: HParams) -> tuple[list[np.ndarray], list[np.ndarray], list[str], float]:
+    """Weights before a step, what descent at rate 1 takes off them, their paths, and the reported gradient norm."""
+    model = make_model(hparams)
+    before = model.get_weights()
+    inputs, targets = np.array([[3, 4, 5, 1], [6, 1, 0, 0]], np.int32), np.array([[7, 8, 1], [9, 1, 0]], np.int32)
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    norm = float(step(one(part_of(inputs, targets))).gradient_norm)
+    taken = [old - new for old, new in zip(before, model.get_weights(), strict=True)]
+    return before, taken, [weight.path for weight in model.trainable_variables], norm
+
+
+def test_weight_decay_is_tensor2tensors_l2_loss(eagerly):
+    """Its gradient is decay x weight, but nothing for the biases of dense layers and normalisation."""
+    before, plain, paths, _ = descent(HPARAMS)
+    _, decayed, _, _ = descent(dataclasses.replace(HPARAMS, weight_decay=0.5))
+    biases = [path.endswith(("inner/bias", "outer/bias", "norm/beta")) for path in paths]
+    assert sum(biases) == 2 * 2 + 2 + 3  # two feed-forward layers; norms after 2 sublayers and 3
+    for weight, ours, theirs, is_bias in zip(before, decayed, plain, biases, strict=True):
+        np.testing.assert_allclose(ours, theirs + (0 if is_bias else 0.5 * weight), atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [0.25, 4.0])
+def test_clipped_gradients_have_the_global_norm(eagerly, share):
+    """As tf.clip_by_global_norm: g * clip / max(clip, norm); the reported norm is that before."""
+    _, plain, _, norm = descent(HPARAMS)
+    _, clipped, _, reported = descent(dataclasses.replace(HPARAMS, clip_grad_norm=share * norm))
+    assert reported == pytest.approx(norm, rel=1e-5)
+    for ours, theirs in zip(clipped, plain, strict=True):
+        np.testing.assert_allclose(ours, theirs * min(share, 1.0), atol=1e-6)
+
+
 def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float], list[np.ndarray]]:
     """Losses and final weights of a few steps."""
     model, optimizer = make_model(hparams), make_optimizer(hparams)

@@ -20,6 +20,7 @@ from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm
 from t2tlite.programs.bulk.line_format import Window, read_records, record_lines
 from t2tlite.programs.bulk.outputs import resumable_output
 from t2tlite.programs.runs.translator import decode_options
+from t2tlite.registry import did_you_mean
 from t2tlite.run_folder import DecodeRecord, RunFolder
 from t2tlite.tasks.task import Output, Task, signature_lines
 
@@ -114,7 +115,9 @@ def _check_split(dataset: Dataset, split: str) -> None:
             "text. Decode its text with --decode_from_file."
         )
     if split not in SPLITS:
-        raise ValueError(f"A split to decode must be {' or '.join(there)}. Received: {split!r}.")
+        raise ValueError(
+            f"A split to decode must be {' or '.join(there)}. Received: {split!r}. {did_you_mean(split, there)}"
+        )
     raise ValueError(
         f"The data must have the split {split}. Received: that of {dataset.name} in {dataset.folder}, which has "
         f"{', '.join(dataset.manifest.splits)}. Run t2t-datagen again with its files (for parallel_text "

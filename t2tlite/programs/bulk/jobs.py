@@ -21,6 +21,7 @@ from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
 from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, Window, split_lines
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.trees.raw_text import penn_words
 
 Provenance = dict[str, object]  # values of JSON
 
@@ -36,6 +37,9 @@ class DecodeJob:
 
     def check(self, lines: Iterable[str], origin: Origin) -> None:
         """Raises ValueError where a line does not have its format or is too long; the message names it."""
+        if self.line_format.raw_text:
+            self.model.task.parser(self.model.manifest.name)  # raises for another model
+            lines = map(penn_words, lines)
         if self.line_format.prefixes:
             self.model.check_pair_lengths(split_lines(lines, origin, "prefix", is_optional=True), origin)
         else:
@@ -72,6 +76,8 @@ class DecodeJob:
         sources, prefixes = lines, None
         if self.line_format.prefixes:
             sources, prefixes = map(list, zip(*split_lines(lines, origin, "prefix", is_optional=True), strict=True))
+        elif self.line_format.raw_text:
+            sources = list(map(penn_words, lines))
         return Window(origin, sources, self.model.decode(sources, self.options, done, origin, prefixes))
 
     def lines(self, window: Window) -> list[str]:

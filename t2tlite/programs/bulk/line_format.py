@@ -38,6 +38,7 @@ class LineFormat:
     output_format: str = ""  # one of FORMATS; "" is text, or nbest if return_beams is above 1
     alignments: bool = False  # word alignments in JSON
     prefixes: bool = False  # an input line is "source TAB prefix", or a source alone
+    raw_text: bool = False  # of a parser: punctuation is separated from words first
 
     def __post_init__(self) -> None:
         if self.output_format not in ("", *FORMATS):

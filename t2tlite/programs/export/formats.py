@@ -6,12 +6,12 @@ it, before anything is written.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export import ctranslate2_model, keras_file, saved_model
 from t2tlite.programs.export.settings import Settings
 
 
@@ -26,15 +26,22 @@ class Format(NamedTuple):
     # ^ compares the output of what was written with the model's; returns what was compared, or raises ValueError
 
 
-FORMATS: dict[str, Format] = {
-    "saved_model": Format(saved_model.check, saved_model.write, saved_model.verify),
-    "keras": Format(keras_file.check, keras_file.write, keras_file.verify),
-    "ctranslate2": Format(ctranslate2_model.check, ctranslate2_model.write, ctranslate2_model.verify),
+# The module of each format. It loads TensorFlow, so it is imported when it is needed.
+FORMATS = {
+    "saved_model": "t2tlite.programs.export.saved_model",
+    "keras": "t2tlite.programs.export.keras_file",
+    "ctranslate2": "t2tlite.programs.export.ctranslate2_model",
 }
 
 
-def find_format(name: str) -> Format:
-    """The format of this name; ValueError with the choices if there is none."""
+def check_format(name: str) -> None:
+    """Raises ValueError with the choices if there is no format of this name."""
     if name not in FORMATS:
         raise ValueError(f"--format must be one of {', '.join(FORMATS)}. Received: {name!r}.")
-    return FORMATS[name]
+
+
+def find_format(name: str) -> Format:
+    """The format of this name. Raises as `check_format`."""
+    check_format(name)
+    module = importlib.import_module(FORMATS[name])
+    return Format(module.check, module.write, module.verify)

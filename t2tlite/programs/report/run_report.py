@@ -76,7 +76,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
     sections = {
         "Summary": summary,
         "What is missing here": [],  # known after the others
-        "Scores": _scores(run, decodes),
+        "Scores": _scores(run, manifest, decodes),
         "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
         "Curves": _curves(history.metrics),
         "Checkpoints": _checkpoints(run),
@@ -135,9 +135,10 @@ def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
         return tf.train.list_variables(path)
 
 
-def _scores(run: RunFolder, decodes: Sequence[DecodeRecord]) -> list[str]:
+def _scores(run: RunFolder, manifest: RunManifest | None, decodes: Sequence[DecodeRecord]) -> list[str]:
     if not decodes:
-        command = Code(f"t2t-decoder --output_dir={run} --split=test")
+        split = "dev" if manifest and "test" not in manifest.splits else "test"
+        command = Code(f"t2t-decoder --output_dir={run} --split={split}")
         return [paragraph("No split has been decoded yet. This does it, and the next report shows it: ", command)]
     names = list(dict.fromkeys(name for record in decodes for name in record.scores))
     scores, settings = [], []

@@ -42,6 +42,8 @@ def load(
     Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged, there is
     no such engine, or as `open_converted`.
     """
+    if not isinstance(run, str | Path):
+        raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
     if engine not in ENGINES:
         raise ValueError(f"engine must be one of {', '.join(ENGINES)}. Received: {engine!r}.")
     if engine == TENSORFLOW and quantization is not None:

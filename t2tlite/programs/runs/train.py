@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import platform
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from t2tlite.console import say
 from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.source_text import Origin, evenly_spaced
-from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.decoding.text_decoder import Decoded, TextDecoder
 from t2tlite.files.atomic_file import file_sha256
 from t2tlite.files.checkpoint_paths import checkpoint_at, remove_unfinished, step_of
 from t2tlite.files.lock import only_process
@@ -30,7 +31,7 @@ from t2tlite.tasks.task import Score
 from t2tlite.training.checkpoints import check_size
 from t2tlite.training.cost import count_parameters, training_flops
 from t2tlite.training.evaluation import Evaluation
-from t2tlite.training.loop import Hooks, Sample, TrainingJob, train
+from t2tlite.training.loop import ALL_DEV_SETS, Hooks, Sample, TrainingJob, train
 from t2tlite.training.loop_config import LoopConfig
 from t2tlite.training.memory import device_memory
 from t2tlite.training.strategy import gpu_name, trains_on_gpu, with_dtype_policy
@@ -140,6 +141,7 @@ def _job(
         hparams=hparams,
         train_store=dataset.store("train"),
         dev_store=dataset.store("dev"),
+        more_dev={name: dataset.store(name) for name in dataset.manifest.splits if re.fullmatch(r"dev\d+", name)},
         run=folder,
         vocabulary_sizes=sizes,
         available_memory=available,
@@ -254,9 +256,13 @@ def _warm_start(path: str, dataset: Dataset) -> str:
 def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: bool) -> Hooks:
     """The loop's hooks: `score` (with `with_score`) decodes and scores dev, `samples` some of it greedily."""
     store, strategy = job.dev_store, job.strategy
-    sources, references = store.source_text(), store.target_text()
+    stores = {"dev": store, **job.more_dev}
+    texts = {name: (each.source_text(), each.target_text()) for name, each in stores.items()}
+    sources, references = texts["dev"]
     if with_score:
-        scorer.check_lengths(sources, Origin("the sources of dev"))  # an error before training, not in it
+        for name, (lines, _) in texts.items():
+            scorer.check_lengths(lines, Origin(f"the sources of {name}"))  # an error before training, not in it
+    decoded: dict[str, Decoded] = {}  # of each dev set, the last
     # compiling is too slow for six sentences
     sampler = TextDecoder(TensorFlowEngine(job.model), dataset.encoders, dataset.manifest)
     fitting = np.flatnonzero(store.source_lengths <= sampler.max_source_tokens)
@@ -264,8 +270,19 @@ def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: 
 
     def score() -> Score:
         """The chief decodes; all workers receive its score, so that all stop early or none does."""
-        result = scorer.decode_and_score(sources, references, scorer.options()).score if is_chief(strategy) else None
+        if is_chief(strategy):
+            decoded["dev"] = scorer.decode_and_score(sources, references, scorer.options())
+        result = decoded["dev"].score if decoded else None
         return Score(*json.loads(gather(strategy, json.dumps(result))[0]))
+
+    def score_also() -> dict[str, Score]:
+        """The scores of the other dev sets, and of all together; by the chief alone, after `score`."""
+        for name in job.more_dev:
+            decoded[name] = scorer.decode_and_score(*texts[name], scorer.options())
+        all_sources, all_references = ([line for pair in texts.values() for line in pair[side]] for side in (0, 1))
+        n_best = [outputs for name in texts for outputs in decoded[name].n_best]
+        scores = {name: decoded[name].score for name in job.more_dev}
+        return {**scores, ALL_DEV_SETS: scorer.score_outputs(all_sources, all_references, n_best)}
 
     def samples() -> list[Sample]:
         greedy = sampler.options(beam_size=1)
@@ -276,7 +293,11 @@ def _hooks(job: TrainingJob, scorer: TextDecoder, dataset: Dataset, with_score: 
             for i, outputs in zip(chosen, decoded, strict=True)
         ]
 
-    return Hooks(score if with_score else None, samples if chosen else None)
+    return Hooks(
+        score=score if with_score else None,
+        score_also=score_also if with_score and job.more_dev else None,
+        samples=samples if chosen else None,
+    )
 
 
 def _environment(strategy: tf.distribute.Strategy) -> Environment:

@@ -21,6 +21,7 @@ from t2tlite.programs.visualise.attention import Attention
 from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output
 from t2tlite.tokens import EOS
+from t2tlite.trees.raw_text import penn_words
 
 
 class Translator(TextDecoder):
@@ -79,18 +80,23 @@ class Translator(TextDecoder):
         return one_or_all(sentences, self.decode(as_list(sentences), chosen))
 
     @overload
-    def parse(self, sentences: str, **options: float | str) -> Parse: ...  # type: ignore[overload-overlap]
+    def parse(  # type: ignore[overload-overlap]
+        self, sentences: str, *, raw_text: bool = False, **options: float | str
+    ) -> Parse: ...
     @overload
-    def parse(self, sentences: Iterable[str], **options: float | str) -> list[Parse]: ...
-    def parse(self, sentences: str | Iterable[str], **options: float | str) -> Parse | list[Parse]:
+    def parse(self, sentences: Iterable[str], *, raw_text: bool = False, **options: float | str) -> list[Parse]: ...
+    def parse(
+        self, sentences: str | Iterable[str], *, raw_text: bool = False, **options: float | str
+    ) -> Parse | list[Parse]:
         """The best parse of each sentence, in order; a blank sentence has no tree.
 
         It is the one of the beam that fits the words best (`ParsingTask.choose`). Words and punctuation are separated
-        by spaces, as in the training trees; brackets may be written as they are or as -LRB- and -RRB-. Raises
-        ValueError if the model is not a parser.
+        by spaces, as in the training trees; `raw_text` does so first, by the rules of the Penn Treebank. Brackets may
+        be written as they are or as -LRB- and -RRB-. Raises ValueError if the model is not a parser.
         """
         task = self.task.parser(self.manifest.name)
-        n_best = self.decode(as_list(sentences), self.options(**options), task=task)
+        texts = [penn_words(text) for text in as_list(sentences)] if raw_text else as_list(sentences)
+        n_best = self.decode(texts, self.options(**options), task=task)
         return one_or_all(sentences, [cast(Parse, outputs[0]) for outputs in n_best])
 
     @overload

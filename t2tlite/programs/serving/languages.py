@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
 from t2tlite.data.manifest import RunManifest
+from t2tlite.programs.serving.options import RunOptions
 from t2tlite.tasks.task import open_task
 
 TREE = "tree"  # the "language" of a parser's output
@@ -42,6 +44,18 @@ def parse_pair(text: str) -> tuple[str, str]:
     if source == target:
         raise ValueError(f"The languages of a pair must differ. Received: {text!r}.")
     return source, target
+
+
+def with_tags(options: RunOptions) -> RunOptions:
+    """The options with a run, a pair and a tag for each entry of `languages`, in which a tag follows a colon.
+
+    `en-de:<2de>,en-fr:<2fr>` of one run gives (RUN, RUN), (en-de, en-fr) and (<2de>, <2fr>).
+    """
+    parts = [text.partition(":") for text in options.languages]
+    tags = tuple(tag.strip() for _, _, tag in parts)
+    if len(options.runs) == 1 and all(tags):  # one run translates to several languages
+        options = dataclasses.replace(options, runs=options.runs * max(len(tags), 1))
+    return dataclasses.replace(options, languages=tuple(pair for pair, _, _ in parts), tags=tags)
 
 
 def language_pairs(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import load
-from t2tlite.programs.runs.translator import decode_options
+from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
@@ -18,22 +18,29 @@ from t2tlite.run_folder import RunFolder
 def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
     """The models of the runs, warm. Raises ValueError or OSError if a run cannot be loaded."""
     detect(WARM_UP, ["en"])  # loads the classifier, so that the first request is quick
-    models = []
-    for run, (source, target) in zip(options.runs, pairs, strict=True):
+    models: list[ServedModel] = []
+    loaded: dict[str, Translator] = {}  # by run, which may translate to several languages
+    tags = options.tags or ("",) * len(pairs)
+    for run, (source, target), tag in zip(options.runs, pairs, tags, strict=True):
         started = time.monotonic()
-        report(f"Loading {run}: {language_name(source)} to {language_name(target)}.")
-        translator = load(
-            run,
-            options.checkpoint_path,
-            options.engine,
-            options.quantization,
-            report=report,
-            jit_compile=False,  # XLA would compile anew for each length
-        )
-        for note in checkpoint_notes(RunFolder(run), translator.checkpoint):
-            report(note)
+        tagged = f", by the tag {tag}" if tag else ""
+        report(f"Loading {run}: {language_name(source)} to {language_name(target)}{tagged}.")
+        if run not in loaded:
+            loaded[run] = load(
+                run,
+                options.checkpoint_path,
+                options.engine,
+                options.quantization,
+                report=report,
+                jit_compile=False,  # XLA would compile anew for each length
+            )
+            for note in checkpoint_notes(RunFolder(run), loaded[run].checkpoint):
+                report(note)
+        translator = loaded[run]
+        if tag and len(translator.source_encoder.encode(tag)) > 1:
+            report(f"The tag {tag} is not one piece of the vocabulary of {run}. Was the model trained with it?")
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size))
+        model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size), tag)
         model.warm_up()
         models.append(model)
         report(f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f} seconds.")

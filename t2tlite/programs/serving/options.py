@@ -50,6 +50,7 @@ class RunOptions:
 
     runs: tuple[str, ...]
     languages: tuple[str, ...] = ()  # en-de, a pair for each run; by default what the runs record
+    tags: tuple[str, ...] = ()  # what stands before every source of a run, such as <2de>; by default nothing
     checkpoint_path: str | None = None
     decode_hparams: str = ""  # changes to the problems' decoding defaults
     engine: str = TENSORFLOW

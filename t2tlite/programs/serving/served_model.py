@@ -31,6 +31,11 @@ class ServedModel:
     target: str
     options: DecodeHParams  # unless a request says otherwise
     max_beam_size: int = MAX_BEAM_SIZE
+    tag: str = ""  # before every source, for a model that translates to several languages
+
+    def tagged(self, sources: Sequence[str]) -> list[str]:
+        """The sources as the model was trained on them, with the tag before each."""
+        return [f"{self.tag} {source}" if self.tag else source for source in sources]
 
     @property
     def makes_trees(self) -> bool:
@@ -62,7 +67,8 @@ class ServedModel:
     def token_counts(self, sentences: Sequence[str], targets: bool = False) -> list[int]:
         """The tokens of each source or target, EOS included; RequestError 413 if one is too long for the model."""
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
-        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences)]
+        texts = sentences if targets else self.tagged(sentences)
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(texts)]
         _check_tokens(sentences, counts, self.translator.max_source_tokens, "Split it.")
         return counts
 
@@ -73,7 +79,7 @@ class ServedModel:
         """
         longest = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
         limit = MAX_SEARCH_TOKENS // beam_size
-        counts = [len(ids) + 1 for ids in self.translator.source_encoder.encode_batch(sentences)]
+        counts = [len(ids) + 1 for ids in self.translator.source_encoder.encode_batch(self.tagged(sentences))]
         if limit < longest:
             _check_tokens(sentences, counts, limit, f"Split it, or ask for a beam_size below {beam_size}.")
         _check_tokens(sentences, counts, longest, "Split it.")
@@ -102,7 +108,7 @@ class Decoding:
         return self.options.beam_size
 
     def run(self, items: Sequence[str]) -> list[list[Output]]:
-        return self.model.translator.decode(items, self.options)
+        return self.model.translator.decode(self.model.tagged(items), self.options)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +134,7 @@ class Scoring:
 
     def run(self, items: Sequence[tuple[str, str]]) -> list[float]:
         sources, targets = zip(*items, strict=True)
-        return list(self.model.translator.score(sources, targets))
+        return list(self.model.translator.score(self.model.tagged(sources), targets))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +145,8 @@ class Attending:
     width: ClassVar[int] = 1
 
     def run(self, items: Sequence[tuple[str, str | None]]) -> list[Attention]:
-        return [self.model.translator.attention(source, target) for source, target in items]
+        sources = self.model.tagged([source for source, _ in items])
+        return [self.model.translator.attention(sources[i], target) for i, (_, target) in enumerate(items)]
 
 
 class Catalogue:

@@ -19,7 +19,7 @@ from t2tlite.console import say
 from t2tlite.files.checkpoint_paths import find_checkpoint
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.programs.serving.app import make_app
-from t2tlite.programs.serving.languages import language_pairs
+from t2tlite.programs.serving.languages import language_pairs, with_tags
 from t2tlite.programs.serving.options import RunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
 from t2tlite.run_folder import RunFolder
@@ -36,6 +36,7 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
     Raises ValueError or OSError if a run, the languages, the host or the port cannot be used, before the models
     are loaded if possible.
     """
+    runs = with_tags(runs)
     folders = [RunFolder(run) for run in runs.runs]
     for folder in folders:
         folder.hparams()

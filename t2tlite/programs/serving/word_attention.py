@@ -20,6 +20,9 @@ def word_attention(attention: Attention, source: str, target: str) -> AttentionR
     Words and weights are those of alignments, by the rule in decoding/alignment.py, but rows are scaled to sum to 1.
     """
     sources, targets = pieces_by_word(attention.source_words), pieces_by_word(attention.target_words)
+    # of a model that translates by tag, the request does not have the first word
+    tag_words = max(len(WORD.findall(attention.source)) - len(WORD.findall(source)), 0)
+    sources = {word - tag_words: pieces for word, pieces in sources.items() if word >= tag_words}
     weights = np.mean([layer.mean(axis=0) for layer in attention.cross], axis=0)  # [target pieces, source pieces]
     rows = word_weights(weights, list(sources.values()), list(targets.values()))
     return AttentionResponse(

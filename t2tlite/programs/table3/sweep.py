@@ -192,7 +192,9 @@ def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
     """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam of 4."""
     store, options = dataset.store("dev"), decoder.options(beam_size=BEAM_SIZE)
     sources = store.source_text()
-    with tqdm(total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False) as bar:
+    with tqdm(
+        total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False, disable=None
+    ) as bar:
         decoded = decoder.decode_and_score(sources, store.target_text(), options, bar.update)
     write_lines(run.decoded_text(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
     return decoded.score

@@ -78,8 +78,6 @@ _TRUNCATION = "t2tlite truncates no sequences; it leaves pairs longer than max_l
 _PRECISION = "t2tlite computes in float32; the hparam dtype_policy chooses mixed precision."
 # hparam -> (the value that is equivalent to t2tlite's training, the remark on any other value)
 NOTED: dict[str, tuple[object, str]] = {
-    "weight_decay": (0.0, "t2tlite has no weight decay."),
-    "clip_grad_norm": (0.0, "t2tlite does not clip gradients."),
     "grad_noise_scale": (0.0, "t2tlite adds no noise to gradients."),
     "weight_noise": (0.0, "t2tlite adds no noise to weights."),
     "symbol_dropout": (0.0, "t2tlite does not drop tokens."),
@@ -203,6 +201,8 @@ def _training(theirs: dict[str, Value], model: Mapping[str, Value], notes: list[
             f"optimizer_multistep_accumulate_steps={steps}: with optimizer={theirs['optimizer']} it slowed "
             "tensor2tensor's learning rate down; in t2tlite it has no effect."
         )
+    if _plain(theirs["optimizer"]) == "adamw":
+        notes.append("optimizer=adam_w: t2tlite has its L2 loss (weight_decay), but not its decay of 0.01 x rate.")
     if theirs["use_fixed_batch_size"]:
         values["batch_size"] = DEFAULTS["batch_size"]
         notes.append(f"use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size={values['batch_size']}.")

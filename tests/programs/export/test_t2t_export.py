@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import resource
 import signal
+import sys
 from copy import copy as copy_of
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,7 +38,8 @@ def quick(monkeypatch) -> dict:
         "verify": lambda model, folder, settings, sentences: "nothing",
     }
     call = {name: (lambda *arguments, name=name: functions[name](*arguments)) for name in ("check", "write", "verify")}
-    monkeypatch.setitem(formats.FORMATS, "quick", Format(**call))
+    monkeypatch.setitem(formats.FORMATS, "quick", "quick_format")
+    monkeypatch.setitem(sys.modules, "quick_format", Format(**call))
     return functions
 
 

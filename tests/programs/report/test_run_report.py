@@ -216,6 +216,15 @@ def test_without_decodes_the_command_is_told(undecoded):
     assert f"{hint}`t2t-decoder --output_dir={run}" in text
 
 
+def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
+    path = tiny_run_copy / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["splits"]["test"]
+    path.write_text(json.dumps(manifest))
+    _, text = report(tiny_run, tiny_run_copy)
+    assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
+
+
 def test_almost_everything_is_missing(tiny_run, tmp_path):
     run = tmp_path / "run"
     run.mkdir()

@@ -8,7 +8,8 @@ import pytest
 
 from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.detection import detect
-from t2tlite.programs.serving.languages import language_name, language_pairs
+from t2tlite.programs.serving.languages import language_name, language_pairs, with_tags
+from t2tlite.programs.serving.options import RunOptions
 
 
 @pytest.fixture
@@ -50,6 +51,14 @@ def test_a_parser_translates_to_trees(manifest):
 def test_languages_that_cannot_be(manifest, given_languages, message):
     with pytest.raises(ValueError, match=message):
         language_pairs(["RUN"], [with_languages(manifest)], given_languages)
+
+
+def test_one_run_serves_several_pairs_by_tag():
+    options = with_tags(RunOptions(runs=("RUN",), languages=("en-de:<2de>", "en-fr: <2fr>")))
+    assert (options.runs, options.languages, options.tags) == (("RUN", "RUN"), ("en-de", "en-fr"), ("<2de>", "<2fr>"))
+    untagged = with_tags(RunOptions(runs=("RUN",), languages=("en-de", "en-fr")))  # without tags refused
+    assert (untagged.runs, untagged.tags) == (("RUN",), ("", ""))
+    assert with_tags(RunOptions(runs=("RUN",))).runs == ("RUN",)
 
 
 def test_two_runs_of_a_pair_are_refused(manifest):

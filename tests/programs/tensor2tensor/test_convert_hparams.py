@@ -85,7 +85,7 @@ def test_fields_say_whether_tensor2tensor_has_them(sets):
     for field in FIELDS:
         in_its_files = field.name in sets["transformer_base"] or field.name == "train_steps"  # a flag of its trainer
         assert in_its_files is facts_of(field).t2t, field.name
-    assert len(SAME) == 25
+    assert len(SAME) == 27
 
 
 @pytest.mark.parametrize("size", ["base", "big"])
@@ -225,6 +225,7 @@ def test_before_there_were_schedules_all_were_legacy(sets):
          {"accumulate_steps": 8, "train_steps": 31_250}),
         ({"optimizer": "MultistepAdam", "optimizer_multistep_accumulate_steps": 1}, {}),
         ({"max_length": 0, "batch_size": 1024}, {"max_length": 1024, "batch_size": 1024}),
+        ({"clip_grad_norm": 2.5, "weight_decay": 0.01}, {"clip_grad_norm": 2.5, "weight_decay": 0.01}),
         ({"max_length": 1024, "batch_size": 1024}, {"max_length": 1024, "batch_size": 1024}),
     ],
 )  # fmt: skip
@@ -240,8 +241,10 @@ DEFAULT_RATE = {
 @pytest.mark.parametrize(
     ("changes", "note", "expected"),
     [
-        ({"weight_decay": 0.01}, "weight_decay=0.01: t2tlite has no weight decay.", {}),
-        ({"optimizer": "adam_w", "weight_decay": 0.01}, "weight_decay=0.01: t2tlite has no weight decay.", {}),
+        ({"optimizer": "adam_w", "weight_decay": 0.01},
+         "optimizer=adam_w: t2tlite has its L2 loss (weight_decay), but not its decay of 0.01 x rate.",
+         {"weight_decay": 0.01}),
+        ({"weight_decay": -0.1}, "weight_decay=-0.1: t2tlite requires at least 0.0; weight_decay=0.0.", {}),
         ({"sampling_method": "random"},
          "sampling_method=random: t2tlite decodes by beam search; --decode_hparams=sampling_method=random samples.",
          {}),

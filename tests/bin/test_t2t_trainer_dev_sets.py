@@ -1,0 +1,59 @@
+"""The command t2t-trainer on data with several dev sets."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+
+import pytest
+import tensorflow as tf
+from tiny_run import events
+
+from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
+from t2tlite.training.evaluation import Evaluation, together
+
+SMALL = "hidden_size=8,filter_size=8,num_heads=1,num_hidden_layers=1,max_length=32,batch_size=256"
+LINE = r"{}: (?:dev )?loss (\d+\.\d+), perplexity \d+\.\d+, accuracy (\d\.\d+), BLEU (\d+\.\d+)"
+
+
+def test_metrics_together_weigh_tokens():
+    actual = together([Evaluation(loss=2.0, accuracy=0.5, tokens=30), Evaluation(loss=4.0, accuracy=0.1, tokens=10)])
+    assert (actual.loss, actual.tokens) == (2.5, 40)
+    assert actual.accuracy == pytest.approx(0.4)
+
+
+def test_each_dev_set_is_scored_and_all_together(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(0)
+    for split, count in (("train", 200), ("news", 12), ("talks", 5)):
+        words = "one two three four five six".split()
+        lines = [" ".join(draw.choices(words, k=draw.randint(2, 6))) for _ in range(count)]
+        (tmp_path / f"{split}.en").write_text("".join(f"{line}\n" for line in lines))
+        (tmp_path / f"{split}.de").write_text("".join(f"{line.upper()}\n" for line in lines))
+    files = ["--train_source=train.en", "--train_target=train.de"]
+    files += ["--dev_source=news.en,talks.en", "--dev_target=news.de,talks.de"]
+    data = ["--problem=parallel_text", "--data_dir=data"]
+    assert t2t_datagen.main([*data, *files, "--vocab_size=320", "--num_processes=1"]) == 0
+    monkeypatch.setattr("t2tlite.training.loop.SAMPLES_AFTER_SECONDS", 1e9)
+    tf.config.run_functions_eagerly(True)  # faster for two steps
+    try:
+        flags = [*data, "--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run", "--eval_bleu"]
+        assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
+        stderr = capsys.readouterr().err
+        assert t2t_decoder.main(["--output_dir=run", "--split=dev2"]) == 0
+    finally:
+        tf.config.run_functions_eagerly(False)
+    splits = json.loads((tmp_path / "data" / "parallel_text" / "manifest.json").read_text())["splits"]
+    assert [splits[name]["pairs"] for name in ("dev", "dev2")] == [12, 5]
+    first, second, both = (
+        [float(value) for value in re.search(LINE.format(name), stderr).groups()]
+        for name in ("step 2", "  dev2", "  all dev sets")
+    )
+    tokens = [splits[name]["target_tokens"] for name in ("dev", "dev2")]
+    expected = (first[0] * tokens[0] + second[0] * tokens[1]) / sum(tokens)
+    assert both[0] == pytest.approx(expected, abs=2e-4)
+    assert f"BLEU {second[2]:.2f}" in capsys.readouterr().out  # as t2t-decoder scores it
+    best = json.loads((tmp_path / "run" / "best" / "best.json").read_text())
+    assert best["metrics"]["loss"] == pytest.approx(first[0], abs=1e-4)
+    assert events(tmp_path / "run")["dev2/loss"] == [2]

@@ -1,0 +1,59 @@
+"""What a run shows on a terminal, and in a file."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import keras
+import tensorflow as tf
+
+from t2tlite.console import counted, progress_bar
+from t2tlite.training import progress
+from t2tlite.training.train_step import StepResult
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(monkeypatch, stderr: io.StringIO, line_seconds: float) -> str:
+    """What two steps of three show, and an evaluation."""
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(progress, "LINE_SECONDS", line_seconds)
+    with progress.Progress(None, keras.optimizers.Adam(0.25), 0, 3) as bar:
+        bar.step(0, StepResult(tf.constant(2.5), tf.constant(75.0), tf.constant(100.0)))
+        bar.step(1, StepResult(tf.constant(1.5), tf.constant(75.0), tf.constant(100.0)))
+        bar.flush()
+        bar.doing("evaluating dev")
+    return stderr.getvalue()
+
+
+def test_bar_says_what_is_done_instead_of_training(monkeypatch):
+    text = shown(monkeypatch, Terminal(), 30.0)
+    assert "2/3 [" in text
+    assert "loss 1.500, " in text
+    assert "padding 25%, learning rate 2.50e-01" in text
+    assert "evaluating dev:  67%|" in text.split("\r")[-1]
+
+
+def test_file_gets_lines_and_no_bar(monkeypatch):
+    text = shown(monkeypatch, io.StringIO(), -1.0)
+    assert text.startswith("step 2 of 3: loss 1.500, ")
+    assert text.endswith(" tokens/s, padding 25%, learning rate 2.50e-01\n")
+    assert text.count("\n") == 1
+    assert shown(monkeypatch, io.StringIO(), 30.0) == ""
+
+
+def test_other_bars_are_one_line_in_a_file(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert list(progress_bar([1, 2], desc="reading train")) == [1, 2]
+    assert sys.stderr.getvalue() == "reading train ...\n"
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    assert list(progress_bar([1, 2], desc="reading train")) == [1, 2]
+    assert "reading train: 100%|" in sys.stderr.getvalue()
+
+
+def test_numbers_agree_with_their_nouns():
+    assert [counted(n, "pair") for n in (0, 1, 2000)] == ["0 pairs", "1 pair", "2,000 pairs"]
