@@ -22,8 +22,8 @@ import numpy as np
 from t2tlite.config import HParams
 
 MAX_SHAPES = 24  # of the batches of a plan with few_shapes
-POOL_BATCHES = 32  # batches of one length bucket in a pool: more need less padding, fewer mix pairs better
-MIN_POOLS = 2  # in a small corpus, so that pairs meet others in the next epoch
+POOL_BATCHES = 16  # batches of one length bucket in a pool: more need less padding, fewer mix pairs better
+MIN_POOLS = 4  # in a small corpus, so that pairs meet others in the next epoch
 
 
 def bucket_boundaries(max_length: int, smallest: int = 8, step: float = 1.1) -> np.ndarray:

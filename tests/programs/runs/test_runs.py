@@ -145,7 +145,7 @@ def test_checkpoint_of_choice(tiny_run, model, loaded_once):
         ("manifest.json", r"A run needs its manifest\.json\. .* has none: was it copied whole\?"),
         ("vocab.model", r"copy/vocab\.model is missing\. Copy it again from where the run was trained\."),
         ("model.ckpt-*", r"There is no checkpoint at .*copy\. Expected model\.ckpt-N\.index and its data file"),
-        ("hparams.json", r"--output_dir must be .* Received: .*copy, which has no hparams"),
+        ("hparams.json", r"The run must be a folder .* Received: .*copy, which has no hparams\.json\."),
     ],
 )
 def test_missing_files(tiny_run_copy, file, message):
