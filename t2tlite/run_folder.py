@@ -269,7 +269,7 @@ class RunFolder:
 
     def write_decode_record(self, record: DecodeRecord) -> None:
         """Records how a split was decoded."""
-        write_record(self.decode_record_file(record.name), record)
+        write_record(self.decoded_file(record.name, "json"), record)
 
     def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:
         """The name of the record of a decoding with a checkpoint and the given non-default options.
@@ -286,20 +286,8 @@ class RunFolder:
         changes = ",".join(f"{name}={value}" for name, value in (options or {}).items())
         return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
 
-    def decode_record_file(self, name: str) -> Path:
-        """The path of the record of that name."""
-        return self.path / "decodes" / f"{name}.json"
-
-    def decoded_text(self, name: str) -> Path:
-        """The path of the outputs of that decoding."""
-        return self.path / "decodes" / f"{name}.txt"
-
-    def decoded_sources(self, name: str) -> Path:
-        """The path of the sources of that decoding."""
-        return self.path / "decodes" / f"{name}.src"
-
-    def decoded_references(self, name: str, ending: str) -> Path:
-        """The path of the references of that decoding; the task defines their ending."""
+    def decoded_file(self, name: str, ending: str = "txt") -> Path:
+        """A file of the decoding of that name: its outputs, or of the endings above its sources, references, record."""
         return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
@@ -320,7 +308,7 @@ class RunFolder:
         Raises OSError if there is no such file, and ValueError if it is not UTF-8 or its number of outputs differs from
         the recorded number of sentences.
         """
-        path = self.decoded_text(record.name)
+        path = self.decoded_file(record.name)
         lines = list(read_lines(path))
         if int(record.decode_hparams.get("return_beams", 1)) > 1:
             best: dict[str, str] = {}

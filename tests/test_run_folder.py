@@ -81,7 +81,7 @@ def test_what_is_written_is_read_again(run):
     run.write_costs([COST, RunCost(step=12, steps=12, seconds=3.5, device_seconds=7.0, tokens=900, flops=2e9)])
     run.write_best(DevEvaluation(9, {"loss": 0.5, "bleu": 30.0}))
     run.write_decode_record(DECODED)
-    run.decoded_text("dev.9").write_text("eins\nzwei\n")
+    run.decoded_file("dev.9").write_text("eins\nzwei\n")
     assert run.environment() == environment
     assert run.command() == command
     assert run.flags() == {"problem": "parallel_text_rev", "hparams_set": "transformer_tiny"}
@@ -98,7 +98,7 @@ def test_an_empty_directory(tmp_path):
     assert not run.exists()
     assert (run.environment(), run.costs(), run.best(), run.flags(), run.checkpoints()) == (None, [], None, {}, [])
     assert run.decode_records() == ([], [])
-    with pytest.raises(FileNotFoundError, match=r"^--output_dir must be the folder of a run .* no hparams\.json\.$"):
+    with pytest.raises(FileNotFoundError, match=r"^The run must be a folder that t2t-trainer made .* no hparams\.json\.$"):
         run.hparams()
     with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
         run.manifest()
@@ -108,10 +108,10 @@ def test_n_best_outputs_are_the_first_of_each_sentence(run):
     record = DecodeRecord("test", 9, "", 2, {}, {}, {"return_beams": 2}, 1.0, name="test.9")
     outputs = ["0 ||| a ||| b", "0 ||| c", "1 ||| d", "1 ||| e"]
     text = "".join(f"{output} ||| log_prob= -{n}.5 ||| -0.{n}\n" for n, output in enumerate(outputs))
-    run.decoded_text("test.9").parent.mkdir()
-    run.decoded_text("test.9").write_text(text)
+    run.decoded_file("test.9").parent.mkdir()
+    run.decoded_file("test.9").write_text(text)
     assert run.outputs(record) == ["a ||| b", "d"]
-    run.decoded_text("test.9").write_text(text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n")
+    run.decoded_file("test.9").write_text(text + "2 ||| f ||| log_prob= -0.5 ||| -0.5\n")
     with pytest.raises(ValueError, match=r"test\.9\.txt must have the 2 outputs of test\.9\.json\. Received: 3\.$"):
         run.outputs(record)
 

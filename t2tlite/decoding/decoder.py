@@ -170,18 +170,20 @@ def _block(rows: Sequence[Sequence[int]], width: int, padding: int = PAD) -> np.
     return block
 
 
-def _constraints(options: DecodeHParams, max_lengths: Tensor, extra_inputs: Mapping[str, Tensor]) -> Constraint | None:
+def constraint_of(options: DecodeHParams, max_lengths: Tensor, extra_inputs: Mapping[str, Tensor]) -> Constraint | None:
     """What the options and the extra inputs forbid; None if nothing."""
-    constraints = []
+    constraints: list[Constraint] = []
     if "tree_tokens" in extra_inputs:
         classes, tokens, choices = (extra_inputs[name] for name in GUIDE_INPUTS)
         constraints.append(tree_constraint(classes, tokens, choices, max_lengths))
     if options.no_repeat_ngram_size:
-        constraints.append(no_repeat_ngram(options.no_repeat_ngram_size))
+        constraints.append(functools.partial(no_repeat_ngram, options.no_repeat_ngram_size))
     if options.min_length:
-        constraints.append(min_length(options.min_length))
-    allowed = all_of(constraints)
-    return forced_prefix(extra_inputs["prefixes"], allowed) if "prefixes" in extra_inputs else allowed
+        constraints.append(functools.partial(min_length, options.min_length))
+    together = functools.partial(all_of, constraints)
+    if "prefixes" in extra_inputs:
+        return functools.partial(forced_prefix, extra_inputs["prefixes"], together)
+    return together if constraints else None
 
 
 def search(
@@ -205,7 +207,7 @@ def search(
         "max_lengths": max_lengths,
         "alpha": alpha if penalties.any else 0.0,
         "penalise_unfinished": penalties.unfinished,
-        "constrain": _constraints(options, max_lengths, extra_inputs),
+        "constrain": constraint_of(options, max_lengths, extra_inputs),
     }
     with cast_kernels(model):
         start_decoding = functools.partial(model.start_decoding, inputs, options.hypotheses)

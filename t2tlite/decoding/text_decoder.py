@@ -248,7 +248,5 @@ class TextDecoder:
         return encode_within(self.max_source_tokens, encoder, texts, origin)
 
     def _hypothesis(self, tokens: TokenHypothesis) -> Hypothesis:
-        return Hypothesis(self._text(tokens.ids), tokens.score, tokens.log_prob, tuple(tokens.ids))
-
-    def _text(self, ids: list[int]) -> str:
-        return self.target_encoder.text(ids)
+        text = self.target_encoder.text(tokens.ids)
+        return Hypothesis(text, tokens.score, tokens.log_prob, tuple(tokens.ids))

@@ -37,11 +37,11 @@ def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) 
     That script expects a reference that is already normalised and tokenised; here both sides are plain text, one
     sentence per line, and every step is applied to both. Raises ValueError as `multi_bleu`.
     """
-
-    def prepared(lines: Sequence[str]) -> list[str]:
-        return [split_hyphens(moses_tokenize(replace_unicode_punctuation(line))) for line in lines]
-
-    result = multi_bleu(prepared(translations), prepared(references)).result
+    sides = (
+        [split_hyphens(moses_tokenize(replace_unicode_punctuation(line))) for line in lines]
+        for lines in (translations, references)
+    )
+    result = multi_bleu(*sides).result
     result.name = "compound-split BLEU, tokenised; compare only with the paper's scores"
     return CorpusScore(result, "nrefs:1|case:mixed|eff:no|tok:moses-de+atat|smooth:none")
 

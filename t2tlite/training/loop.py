@@ -199,10 +199,7 @@ class _Loop:
         evaluation, score = self._evaluate()
         self.progress.evaluated(self.step, evaluation, score, better=False)
         self._evaluate_also(evaluation)
-        self.progress.doing("")
-        self.signals.check(self.step)
-        self.cost.resume()
-        self.saved_at = time.monotonic()
+        self._continue()
 
     def _evaluate(self) -> tuple[Evaluation, Score | None]:
         """Evaluates and, if asked for, decodes dev."""
@@ -245,11 +242,15 @@ class _Loop:
             with self.signals.ending_at_once(self.step):
                 samples = self.hooks.samples()
             self.progress.samples(self.step, samples)
+        self._continue()
+        return evaluation
+
+    def _continue(self) -> None:
+        """Continues training after an evaluation, whose time is not counted as training time."""
         self.progress.doing("")
         self.signals.check(self.step)
         self.cost.resume()
-        self.saved_at = time.monotonic()  # evaluation is not counted as training time
-        return evaluation
+        self.saved_at = time.monotonic()
 
     def _keep_if_best(self, evaluation: Evaluation, score: Score | None) -> bool:
         """Keeps the checkpoint if it is the best so far: by the task's score if there is one; if equal, by loss.

@@ -231,6 +231,11 @@ class _Parse:
         """The words that EVALB compares, each with its tag."""
         return list(itertools.compress(zip(self.words, self.tags, strict=True), self.kept))
 
+    def quote_marks(self, parameters: EvalbParameters) -> list[int]:
+        """The indices of words that may be quotation marks under one of `quote_labels`."""
+        pairs = enumerate(zip(self.words, self.tags, strict=True))
+        return [i for i, (word, tag) in pairs if word in QUOTE_MARKS and tag in parameters.quote_labels]
+
     def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
         """The brackets that are compared, with spans in the words that are compared; outer brackets first."""
         position = [0, *itertools.accumulate(self.kept)]
@@ -245,12 +250,7 @@ def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters
     Marks at the same position among the kept words are the same mark. (For two marks in a row EVALB may insert the
     first one twice and misalign the rest; here each is inserted once.)
     """
-
-    def marks(parse: _Parse) -> list[int]:
-        pairs = enumerate(zip(parse.words, parse.tags, strict=True))
-        return [i for i, (word, tag) in pairs if word in QUOTE_MARKS and tag in parameters.quote_labels]
-
-    for i, j in itertools.product(marks(predicted), marks(gold)):
+    for i, j in itertools.product(predicted.quote_marks(parameters), gold.quote_marks(parameters)):
         if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(gold.kept[:j]):
             predicted.kept[i] = gold.kept[j] = True
 

@@ -244,9 +244,8 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
 
 def _omissions(marks: list[bool]) -> list[Cost]:
     """The cost of leaving out each tag, or each word: less, the farther it is from the nearest mark or end."""
-
-    def steps_from_left(marks: list[bool]) -> list[int]:
-        return list(itertools.accumulate(marks, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
-
-    from_right = steps_from_left(marks[::-1])[::-1]
-    return [(2, -min(steps)) for steps in zip(steps_from_left(marks), from_right, strict=True)]
+    from_left, from_right = (
+        list(itertools.accumulate(row, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
+        for row in (marks, marks[::-1])
+    )
+    return [(2, -min(steps)) for steps in zip(from_left, reversed(from_right), strict=True)]

@@ -70,20 +70,22 @@ def alphabet_of(tokens: Iterable[str]) -> frozenset[str]:
 def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str]:
     """About `target_size` subtokens, in the order of their ids.
 
-    Bisects the minimum count as tensor2tensor does, and like it accepts a vocabulary within 1 % of the target.
+    Bisects the minimum count as tensor2tensor does, and like it accepts a vocabulary within 1 % of the target. Of
+    vocabularies as near to the target, the one tried first is returned.
     """
-
-    def bisect(smallest: int, largest: int) -> list[str]:
+    smallest, largest = 1, LARGEST_MIN_COUNT
+    tried = []
+    while True:
         min_count = (smallest + largest) // 2
         subtokens = learn_subtokens(token_counts, min_count)
         distance = abs(len(subtokens) - target_size)
+        tried.append((distance, len(tried), subtokens))
         if distance * 100 < target_size or smallest >= largest or min_count < 2:
-            return subtokens
-        too_many = len(subtokens) > target_size
-        other = bisect(min_count + 1, largest) if too_many else bisect(smallest, min_count - 1)
-        return other if abs(len(other) - target_size) < distance else subtokens
-
-    return bisect(1, LARGEST_MIN_COUNT)
+            return min(tried)[2]
+        if len(subtokens) > target_size:
+            smallest = min_count + 1
+        else:
+            largest = min_count - 1
 
 
 def learn_subtokens(token_counts: Mapping[str, int], min_count: int) -> list[str]:

@@ -83,7 +83,7 @@ def test_dev_bleu_is_the_same_wherever_it_is_computed(continued):
     model, store = t2tlite.load(run.path), run_dataset(run).store("dev")
     decoded = model.decode_and_score(store.source_text(), store.target_text(), model.options())
     assert decoded.score.value == in_training
-    assert [output.text for output in decoded.best] == run.decoded_text("dev.1").read_text().splitlines()
+    assert [output.text for output in decoded.best] == run.decoded_file("dev.1").read_text().splitlines()
 
 
 def test_warm_start_early_stopping_and_what_is_kept(tiny_run, tmp_path, fake_dev_losses, capsys):

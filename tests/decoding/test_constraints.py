@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pytest
 from table_model import BEAM, EOS, VOCAB, TableModel, padded
 
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.beam_search import NEVER
 from t2tlite.decoding.constraints import FORBIDDEN, all_of, forced_prefix, min_length, no_repeat_ngram
+from t2tlite.decoding.decoder import constraint_of
 
 # B batch, M hypotheses of a sentence, L maximum length, V vocabulary
 
@@ -39,19 +42,19 @@ def check(table, constrain, allowed, max_lengths=(4, 4, 4, 4), alpha=0.6):
 
 @pytest.mark.parametrize("tokens", [1, 2, 3])
 def test_min_length(table, tokens):
-    check(table, min_length(tokens), lambda b, row: len(row) - 1 >= tokens)
+    check(table, partial(min_length, tokens), lambda b, row: len(row) - 1 >= tokens)
 
 
 @pytest.mark.parametrize("size", [1, 2])
 def test_no_repeat_ngram(table, size):
-    check(table, no_repeat_ngram(size), lambda b, row: not repeats(row[:-1], size))
+    check(table, partial(no_repeat_ngram, size), lambda b, row: not repeats(row[:-1], size))
 
 
 def test_both_and_a_prefix(table):
     """A prefix may have what is otherwise forbidden; a sentence without one is free."""
     prefixes = np.array([[2, 2, 0, 0], [3, 0, 0, 0], [0, 0, 0, 0], [4, 3, 2, 0]], np.int32)
     starts = [(2, 2), (3,), (), (4, 3, 2)]
-    both = all_of([no_repeat_ngram(1), min_length(2)])
+    both = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)])
 
     def allowed(b, tokens):
         *body, _ = tokens
@@ -60,7 +63,7 @@ def test_both_and_a_prefix(table):
             return False
         return all(token not in body[:i] for i, token in enumerate(body) if i >= len(start))
 
-    check(table, forced_prefix(prefixes, both), allowed)
+    check(table, partial(forced_prefix, prefixes, both), allowed)
 
 
 def test_a_prefix_alone_with_unequal_limits(table):
@@ -68,14 +71,14 @@ def test_a_prefix_alone_with_unequal_limits(table):
     starts = [(2,), (3, 3), (), (4,)]
     check(
         table,
-        forced_prefix(prefixes, None),
+        partial(forced_prefix, prefixes, partial(all_of, [])),
         lambda b, tokens: tokens[: len(starts[b])] == starts[b],
         max_lengths=(4, 3, 2, 4),
     )
 
 
 def test_greedy_search_takes_the_best_that_is_allowed(table):
-    constrain = all_of([no_repeat_ngram(1), min_length(3)])
+    constrain = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
     ids, _, log_probs = table.search([0, 1, 2, 3], [4] * 4, beam=1, alpha=0.6, constrain=constrain)
     for b in range(4):
         tokens: tuple[int, ...] = ()
@@ -100,7 +103,7 @@ def test_no_repeat_ngram_of_long_sequences(size):
     logits = random.normal(size=(3, 2, 4)).astype(np.float32)
     for step in (0, 1, size - 1, size, 7, 39, 40):
         ids_now = np.where(np.arange(40) < step, ids, 0).astype(np.int32)
-        constrained = np.asarray(no_repeat_ngram(size)(logits, ids_now, step, np.arange(len(ids_now))))
+        constrained = np.asarray(no_repeat_ngram(size, logits, ids_now, step, np.arange(len(ids_now))))
         for b, m in itertools.product(range(3), range(2)):
             tokens = tuple(ids[b, m, :step].tolist())
             for v in range(4):
@@ -112,4 +115,4 @@ def test_no_repeat_ngram_of_long_sequences(size):
 
 
 def test_no_constraint():
-    assert all_of([]) is None
+    assert constraint_of(DecodeHParams(), np.array([4], np.int32), {}) is None

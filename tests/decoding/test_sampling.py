@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from table_model import EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
@@ -87,7 +89,7 @@ def test_equals_a_loop_in_numpy(table, options, penalise):
 def test_constraints(table):
     uniforms = np.random.default_rng(6).random((2, SAMPLES, LENGTH))
     prefixes = np.array([[3, 0, 0, 0], [0, 0, 0, 0]], np.int32)
-    constrain = forced_prefix(prefixes, all_of([no_repeat_ngram(1), min_length(2)]))
+    constrain = partial(forced_prefix, prefixes, partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 2)]))
     ids, *_ = run(table, [0, 1], [4, 4], uniforms, constrain=constrain, top_p=0.9)
 
     def banned(tokens):

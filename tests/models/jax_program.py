@@ -50,7 +50,11 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
 
     @jax.jit
     def constrained(sources, max_lengths, prefixes, uniforms):
-        constrain = forced_prefix(prefixes, all_of([no_repeat_ngram(1), min_length(3)]))
+        constrain = functools.partial(
+            forced_prefix,
+            prefixes,
+            functools.partial(all_of, [functools.partial(no_repeat_ngram, 1), functools.partial(min_length, 3)]),
+        )
         how = {"max_lengths": max_lengths, "alpha": ALPHA, "constrain": constrain}
         start_decoding = functools.partial(model.start_decoding, sources, BEAM_SIZE)
         best = beam_search(

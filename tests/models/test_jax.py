@@ -83,7 +83,11 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
 
 def test_constraints_and_sampling_equal_those_under_tensorflow(both):
     model, results = both
-    constrain = forced_prefix(PREFIXES, all_of([no_repeat_ngram(1), min_length(3)]))
+    constrain = functools.partial(
+        forced_prefix,
+        PREFIXES,
+        functools.partial(all_of, [functools.partial(no_repeat_ngram, 1), functools.partial(min_length, 3)]),
+    )
     how = {"max_lengths": np.full(3, LENGTH, np.int32), "alpha": ALPHA, "constrain": constrain}
     start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
     best = beam_search(model.decode_step, start_decoding, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)

@@ -42,15 +42,15 @@ def decode_split(
     model, task, store = job.model, job.model.task_under(job.options), dataset.store(split)
     sources, references = store.source_text(), store.target_text()
     name = _name(job, folder, split)
-    target = Path(target or folder.decoded_text(name))
-    source_file = folder.decoded_sources(name)
-    reference_file = folder.decoded_references(name, task.references_ending)
-    results = source_file, reference_file, folder.decode_record_file(name)
+    target = Path(target or folder.decoded_file(name))
+    source_file = folder.decoded_file(name, "src")
+    reference_file = folder.decoded_file(name, task.references_ending)
+    results = source_file, reference_file, folder.decoded_file(name, "json")
     for path in (target, *results):
         check_writable(path)
     text = Input(f"the sources of {split}", lambda: iter(sources))
     job.check(sources, text.origin)
-    path = replaceable(target) or folder.decoded_text(name)
+    path = replaceable(target) or folder.decoded_file(name)
     with interrupt_at_sigterm(), resumable_output(path, job.provenance("split")) as output:
         for path in results:
             remove_temporary_files(path.parent, path.name)  # of a process that was killed

@@ -196,5 +196,5 @@ def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
         total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False, disable=None
     ) as bar:
         decoded = decoder.decode_and_score(sources, store.target_text(), options, bar.update)
-    write_lines(run.decoded_text(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
+    write_lines(run.decoded_file(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
     return decoded.score
