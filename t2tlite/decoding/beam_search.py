@@ -1,10 +1,11 @@
 """Beam search: a pure function over "tokens -> logits of the next token", in keras.ops alone.
 
-Each sentence has M slots for its alive hypotheses. When the beam is reordered, the cached keys and values stay where
-they are: `ancestors` records which slot each hypothesis was in at each position, and attention reads those slots.
+Each sentence has M slots for its alive hypotheses. When the beam is reordered, cached keys and values stay
+where they are: `ancestors` records which slot each hypothesis was in at each position, and attention reads
+those.
 
-Sentences end at different positions, most of them long before their maximum length. So where shapes may change,
-sentences that are done leave the batch whenever they are half of it, and the cache is doubled when it is full.
+Most sentences end long before their maximum length. So where shapes may change, those that are done leave the
+batch whenever they are half of it, and the cache is doubled when it is full.
 """
 
 # N sentences still in the batch, B batch, M hypotheses of a sentence (beam size), V vocabulary
@@ -44,7 +45,7 @@ class Hypotheses(NamedTuple):
 
 
 class BeamState(NamedTuple):
-    """The search between two steps; B is N once sentences have left the batch, R is L where shapes are static."""
+    """The search between two steps; once sentences have left, B is N. R is L where shapes are static."""
 
     step: Tensor  # int32 scalar: positions decoded
     sentences: Tensor  # int32 [B]: which of those given to the search they are
@@ -82,11 +83,11 @@ def beam_search(
 ) -> BeamResult:
     """The sequences of highest log-probability / length penalty that the search finds.
 
-    At each position the 2 M best continuations of the alive hypotheses are considered: those that end in EOS compete
-    for the M slots of finished hypotheses, the M best others stay alive. A sentence is done when no alive hypothesis
-    can still enter its n-best list, or at its own maximum length. With beam_size 1 this is greedy search: it ends at
-    the first position where EOS is the most probable token. A sentence without a finished hypothesis at its maximum
-    length gets its alive hypotheses, their scores penalised in the same way.
+    At each position the 2 M best continuations of the alive hypotheses are considered: those with EOS compete
+    for the M slots of finished hypotheses, the M best others stay alive. A sentence is done at its own
+    maximum length, or when no alive hypothesis can still enter its n-best list. With beam_size 1 this is
+    greedy search, which ends where EOS is the most probable token. A sentence without a finished hypothesis
+    gets its alive ones, their scores penalised in the same way.
 
     Args:
         decode_step: computes the logits of the next token of each hypothesis.
@@ -96,11 +97,10 @@ def beam_search(
         length: L, a scalar; an int if the search is compiled by XLA.
         alpha: exponent of the length penalty; 0 for none.
         n_best: how many of the M results must be the final ones; with fewer, a search stops sooner.
-        penalise_unfinished: whether the scores of unfinished hypotheses have the length penalty; tensor2tensor's
-            are log-probabilities.
+        penalise_unfinished: whether unfinished hypotheses have the length penalty; tensor2tensor's have not.
         constrain: lowers the logits of tokens that must not be chosen; log-probabilities are those without it.
-        resize_cache: selects the sentences of a cache, and enlarges it. If given, sentences that are done leave the
-            batch, and the cache begins with FIRST_CAPACITY; shapes then change, so that XLA cannot compile the search.
+        resize_cache: selects sentences of a cache, and enlarges it. If given, sentences that are done leave the
+            batch, and the cache begins with FIRST_CAPACITY. XLA cannot compile these changing shapes.
     """
     search = _BeamSearch(decode_step, beam_size, length, alpha, n_best, constrain)
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
@@ -126,7 +126,7 @@ class _BeamSearch:
     constrain: Constraint | None
 
     def start(self, max_lengths: Tensor, capacity: int | Tensor, cache: DecodingCache) -> BeamState:
-        """The state before the first step: every slot holds the same empty hypothesis, all but one with score NEVER."""
+        """The state before the first step: equal empty hypotheses, all but one with score NEVER."""
         batch, beam_size = ops.shape(max_lengths)[0], self.beam_size
         first_only = ops.where(ops.arange(beam_size) > 0, NEVER, 0.0)
         hypotheses = Hypotheses(
@@ -278,8 +278,8 @@ def _best_continuations(
 def top_tokens(logits: Tensor, count: int) -> tuple[Tensor, Tensor]:
     """What `ops.top_k` returns, in a fraction of its time: logits [B, M, V] -> values and tokens int32 [B, M, count].
 
-    The `count` largest numbers are in the `count` blocks whose largest numbers are the largest, and to find these takes
-    one pass. Of equal numbers the first are returned.
+    The `count` largest numbers are in the `count` blocks with the largest maxima, which one pass finds. Of
+    equal numbers the first are returned.
     """
     size = logits.shape[-1]
     if size < 4 * count * BLOCK:

@@ -1,12 +1,12 @@
 """Multi-head attention, section 3.2.
 
-`MultiHeadAttention.call` is the layer of training and of the encoder, whose queries are the T positions of a sequence.
-In beam search, `attend_hypotheses` has as queries the M hypotheses of a sentence at one position, so that keys and
-values of the source are used by all hypotheses without a copy for each. Its tensors have the heads first: one matrix
-product per head yields this layout, where splitting a joint product would need a transpose.
+`MultiHeadAttention.call` is the layer of training and of the encoder, whose queries are the T positions of a
+sequence. In beam search the queries of `attend_hypotheses` are the M hypotheses of a sentence at one
+position, which share the keys and values of the source. Its tensors have the heads first: one matrix product
+per head yields this layout, where splitting a joint product would need a transpose.
 
-Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the keys of
-the blocks beside it.
+Restricted self-attention (section 4) calls it with blocks of r positions in place of sentences, each with the
+keys of the blocks beside it.
 """
 
 # B batch, T query length, S key length, H heads, K and U size of a key and of a value in one head, D hidden size
@@ -25,18 +25,18 @@ from t2tlite.types import Config, Seed, Tensor
 
 Record = Callable[[Tensor], None]  # receives attention weights, float32 [B, H, T, S]
 
-# Added to the scores of masked positions, whose weights become exactly zero. If every position of a row is masked, its
-# weights are uniform instead: finite, where minus infinity would give not-a-number.
+# Added to the scores of masked positions, whose weights become exactly zero. If a whole row is masked, its
+# weights are uniform, where minus infinity would give not-a-number.
 MASKED = -1e9
 
-# Added to the scores of positions that are too far away. Lower than MASKED: a query whose window is all padding attends
-# to it uniformly, whatever the block size.
+# Added to the scores of positions beyond the radius. Lower than MASKED: a query whose window is all padding
+# attends to it uniformly, whatever the block size.
 TOO_FAR = 2 * MASKED
 
 
 @keras.saving.register_keras_serializable("t2tlite")
 class MultiHeadAttention(keras.layers.Layer):
-    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; the four projections have no bias, as in tensor2tensor.
+    """MultiHead(Q, K, V) = Concat(head_1, ..., head_h) W^O; no projection has a bias, as in tensor2tensor.
 
     Args:
         hidden_size: D, width of input and output.
@@ -44,7 +44,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key_channels: H * K.
         value_channels: H * U.
         dropout: rate on the attention weights; the paper has none.
-        radius: r of restricted self-attention, where a position attends to those at a distance below r; 0: to all.
+        radius: r of restricted self-attention: attends at distances below r; 0: to all positions.
         causal: whether restricted self-attention leaves out later positions, as in the decoder.
     """
 
@@ -103,7 +103,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def attend(
         self, x: Tensor, keys: Tensor, values: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None
     ) -> Tensor:
-        """Attends from `x` [B, T, D] to given keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
+        """Attends from `x` [B, T, D] to keys [B, H, S, K] and values [B, H, S, U]; returns [B, T, D]."""
         # Scaled before the split: TensorFlow 2.21 on a CPU mis-optimises the other order inside a loop.
         queries = self._split_heads(self.query(x) * self.key_size**-0.5)  # [B, H, T, K]
         weights = attention_weights(queries, keys, bias)  # [B, H, T, S]
@@ -114,11 +114,11 @@ class MultiHeadAttention(keras.layers.Layer):
         return self.output_transform(ops.reshape(heads, (-1, ops.shape(heads)[1], self.value.units)))
 
     def query_kernel(self) -> Tensor:
-        """The kernel of the query for each head, with the scale 1/sqrt(d_k): [H, D, K]. Computed once a search."""
+        """The kernel of each head's query, scaled by 1/sqrt(d_k): [H, D, K]. Computed once a search."""
         return self._by_head(self.query.kernel * self.key_size**-0.5)
 
     def joint_kernel(self) -> Tensor:
-        """`query_kernel` and those of key and value side by side: [H, D, 2 K + U]. So one product gives all three."""
+        """The kernels of query (scaled), key and value side by side: [H, D, 2 K + U], for one product."""
         kernels = self.query_kernel(), self._by_head(self.key.kernel), self._by_head(self.value.kernel)
         return ops.concatenate(kernels, axis=2)
 
@@ -127,7 +127,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.reshape(ops.matmul(x[None], kernel), (self.num_heads, -1, beam_size, kernel.shape[2]))
 
     def attend_hypotheses(self, queries: Tensor, keys: Tensor, values: Tensor, bias: Tensor) -> Tensor:
-        """Attends from scaled queries [H, B, M, K] to keys [H, B, S, K], values [H, B, S, U]; returns rows [B * M, D].
+        """Scaled queries [H, B, M, K], keys [H, B, S, K], values [H, B, S, U] to rows [B * M, D].
 
         `bias` is float32, broadcast to [H, B, M, S].
         """
@@ -176,7 +176,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
 
 def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
-    """softmax(Q K^T + bias), equation (1), float32 [..., T, S]; the scale 1/sqrt(d_k) is already on the queries.
+    """softmax(Q K^T + bias), equation (1), float32 [..., T, S]; queries already have the scale 1/sqrt(d_k).
 
     Args:
         queries: [..., T, K].
@@ -188,9 +188,9 @@ def attention_weights(queries: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
 
 
 def in_blocks(x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fill: float = 0.0) -> Tensor:
-    """Cuts a sequence into N blocks of `size` positions, each with so many of the blocks before and after it.
+    """Cuts a sequence into N blocks of `size` positions, each with the given numbers of neighbouring blocks.
 
-    [B, T, C] -> [B * N, (before + 1 + after) * size, C]; positions before the first and after the last are `fill`.
+    [B, T, C] -> [B * N, (before + 1 + after) * size, C]; positions outside the sequence are `fill`.
     """
     length = ops.shape(x)[1]
     covered = -(-length // size) * size  # N * size
@@ -200,11 +200,11 @@ def in_blocks(x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fi
 
 
 def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:
-    """The padding mask as a bias on scores, so that no query attends to padding: int [B, S] -> float32 [B, 1, 1, S]."""
+    """The padding mask as a bias on scores, that hides padding: int [B, S] -> float32 [B, 1, 1, S]."""
     return ops.cast(ops.equal(ids, pad), "float32")[:, None, None, :] * MASKED
 
 
 def causal_mask(length: int | Tensor) -> Tensor:
-    """The causal mask as a bias on scores, float32 [1, 1, T, T]: no query attends to later positions (3.2.3)."""
+    """The causal mask as a bias on scores, that hides later positions (3.2.3): float32 [1, 1, T, T]."""
     positions = ops.arange(length)
     return ops.cast(positions[None, :] > positions[:, None], "float32")[None, None] * MASKED

@@ -1,7 +1,7 @@
 """Checkpoints `model.ckpt-N`: saved, restored, averaged.
 
-A checkpoint holds the weights, the optimizer state and the step. Batches and dropout masks are functions of the step,
-so nothing else is needed to resume exactly where a run stopped.
+A checkpoint holds weights, optimizer state and step. Batches and dropout masks are functions of the step, so
+nothing else is needed to resume exactly where a run stopped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from t2tlite.types import Seq2SeqModel, Variable
 
 
 class Checkpoints:
-    """The checkpoints of a run: the newest `keep` in the run directory, the best by dev in its folder `best`.
+    """The checkpoints of a run: the newest `keep` in its directory, the best by dev in its folder `best`.
 
     Model and optimizer must be built, so that their variables exist. With `writes` false, for workers other than the
     chief, nothing is written: all have the same values of all variables.
@@ -51,8 +51,8 @@ class Checkpoints:
     def restore(self) -> int:
         """Restores the newest checkpoint and returns its step, or 0 if there is none.
 
-        Raises a ValueError if that checkpoint is damaged or does not fit the model, or if there is a best or averaged
-        checkpoint of a later step, which is not of the training that is about to continue.
+        Raises a ValueError if that checkpoint is damaged or does not fit the model, or if a best or averaged
+        checkpoint is later, and thus not of the training that is about to continue.
         """
         paths = self._run.checkpoints()
         self._check_later(step_of(paths[-1]) if paths else 0)
@@ -63,9 +63,10 @@ class Checkpoints:
         return self._saved_step
 
     def save(self, step: int) -> None:
-        """Writes model.ckpt-`step`, unless it was the last to be written, and removes the oldest beyond `keep`.
+        """Writes model.ckpt-`step`, unless it was written last, and removes the oldest beyond `keep`.
 
-        If weights or optimizer state are not finite, raises a FloatingPointError and keeps the checkpoints there are.
+        Raises a FloatingPointError, and keeps the checkpoints there are, if weights or optimizer state are
+        not finite.
         """
         if step == self._saved_step:
             return
@@ -80,7 +81,7 @@ class Checkpoints:
         self._saved_step = step
 
     def best(self) -> DevEvaluation | None:
-        """The evaluation of the best checkpoint; None if there is none yet, or its checkpoint was deleted."""
+        """The evaluation of the best checkpoint; None if there is none, or its checkpoint was deleted."""
         best = self._run.best()
         if best is None or best.step in map(step_of, list_checkpoints(self._run.best_folder)):
             return best
@@ -129,7 +130,7 @@ def check_size(path: str, parameters: int) -> None:
 
 
 def restore_weights(model: Seq2SeqModel, path: str) -> None:
-    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or does not fit the model."""
+    """Gives a built model the weights of a checkpoint; ValueError if it is damaged or does not fit."""
     weights = _by_path(model.trainable_variables)
     _restore(_checkpoint(model=weights), weights, path, everything=False)
 
@@ -153,8 +154,8 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
 def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path) -> str:
     """Checkpoint averaging (the paper averages the last 5, or 20): the mean becomes the weights of a built model.
 
-    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns that path. The folder is made if
-    need be. A checkpoint that is damaged or does not fit the model raises a ValueError.
+    Writes them to `target/model.ckpt-N`, N the last of the steps averaged, and returns that path. Raises a
+    ValueError for a checkpoint that is damaged or does not fit the model.
     """
     sums: list[np.ndarray] = [np.zeros(v.shape, np.float64) for v in model.trainable_variables]
     for path in paths:
@@ -171,7 +172,7 @@ def average_checkpoints(model: Seq2SeqModel, paths: Sequence[str], target: Path)
 def save_weights(model: Seq2SeqModel, folder: Path, step: int, saving: Path | None = None) -> str:
     """Writes folder/model.ckpt-`step`, a checkpoint of a built model's weights alone, and returns its path.
 
-    The folder is made if need be. With `saving`, an open `saving_folder`, the checkpoint appears when that is closed.
+    The folder is made if needed. With `saving`, an open `saving_folder`, it appears when that is closed.
     """
     return _write(_checkpoint(model=_by_path(model.trainable_variables)), folder, step, saving)
 
@@ -191,7 +192,7 @@ def _write(checkpoint: tf.train.Checkpoint, folder: Path, step: int, saving: Pat
 
 
 def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
-    """The name of a variable with a value that is infinite or not a number, or None if there is none."""
+    """The name of a variable with a value that is infinite or not a number, or None."""
     floats = {name: variable for name, variable in variables.items() if variable.dtype.is_floating}
     finite = {name: tf.reduce_all(tf.math.is_finite(variable)) for name, variable in floats.items()}
     return next((name for name, all_finite in finite.items() if not all_finite), None)
@@ -201,7 +202,7 @@ def _not_finite(variables: dict[str, tf.Variable]) -> str | None:
 def writing(what: str, folder: str | Path) -> Iterator[None]:
     """Turns an error of TensorFlow's while it writes files into an OSError.
 
-    A full disk has the same error as too little memory, ResourceExhaustedError, which thus means memory elsewhere.
+    A full disk has the same error as too little memory, ResourceExhaustedError, which means memory elsewhere.
     """
     try:
         yield
@@ -221,8 +222,8 @@ def reason_of(error: Exception) -> str:
 def _by_path(variables: Sequence[Variable]) -> dict[str, tf.Variable]:
     """Keras variables by their path, such as transformer/encoder_0/self_attention/query/kernel.
 
-    They are named one by one because tf.train.Checkpoint by itself finds no variables below a Keras 3 model, and says
-    nothing.
+    They are named one by one: tf.train.Checkpoint finds no variables below a Keras 3 model, without a
+    warning.
     """
     return {variable.path: variable.value for variable in variables}
 
@@ -253,7 +254,7 @@ def _restoring(path: str) -> Iterator[str]:
 
 
 def _check_weights(weights: dict[str, tf.Variable], path: str) -> None:
-    """Raises ValueError where a checkpoint is of another model: TensorFlow's message names neither weight nor shape."""
+    """Raises ValueError for a checkpoint of another model; TensorFlow names neither weight nor shape."""
     stored = _stored_shapes(path)
     for name, variable in weights.items():
         shape = stored.pop(name, None)

@@ -26,12 +26,12 @@ class Cost:
 def estimate(hparams: HParams, vocabulary_sizes: tuple[int, int], lengths: tuple[float, float]) -> Cost:
     """What a model costs to train on pairs of a given length.
 
-    A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times. Every pair
-    is assumed to be of the mean length. Attention's share grows with the square of the length (of restricted
-    self-attention with the length times the radius), so real lengths, which vary, cost a little more.
+    A full batch is as many pairs as fit in batch_size tokens of the longer side, accumulate_steps times, all
+    of the mean length. Attention's share grows with the square of the length (restricted, with the length
+    times the radius), so real lengths, which vary, cost a little more.
 
-    Vocabulary sizes are the numbers of ids of source and target, padding and EOS included; lengths are the mean tokens
-    of a training pair's source and target, EOS included. One that is not above zero raises a ValueError.
+    Vocabulary sizes count all ids of source and target; lengths are the mean tokens of a training pair's
+    source and target, EOS included. One that is not above zero raises a ValueError.
 
     >>> estimate(HParams(), (37_000, 37_000), (30, 30)).parameters
     63045632
@@ -78,10 +78,10 @@ def forward_flops(
 ) -> dict[str, float]:
     """Floating-point operations of one pair, forward, by part of the model.
 
-    Only matrix products count, a multiplication and an addition each. Looking up embeddings is free. What is done
-    element by element (biases, normalisation, softmax, residual sums) is left out: for the base model 0.2% more, by
-    TensorFlow's profiler. Masked scores count, since they are computed: the decoder attends from all T positions to
-    all T. Restricted self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the decoder.
+    Only matrix products count, a multiplication and an addition each. What is done element by element
+    (biases, normalisation, softmax, residual sums) is left out: for the base model 0.2% more, by TensorFlow's
+    profiler. Masked scores count, since they are computed: the decoder attends from all T positions to all T.
+    Restricted self-attention has scores for 3 r keys of each query in the encoder, for 2 r in the decoder.
     """
     d, f, k, u = hparams.hidden_size, hparams.filter_size, hparams.key_channels, hparams.value_channels
     s, t = source_length, target_length
@@ -105,7 +105,7 @@ def forward_flops(
 
 
 def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]:
-    """Queries of a sentence in self-attention, and keys that each of them has a score for, padding of blocks included.
+    """Queries of a sentence in self-attention, and keys that each has a score for, padding included.
 
     With a radius a query has scores for so many `blocks` of keys.
     """
@@ -116,7 +116,7 @@ def _blocks(hparams: HParams, length: float, blocks: int) -> tuple[float, float]
 
 
 def training_flops(hparams: HParams, target_vocab_size: int, source_length: float, target_length: float) -> float:
-    """Floating-point operations to train on one pair: the backward pass multiplies twice for each product forward.
+    """Floating-point operations to train on one pair: two products backward for each product forward.
 
     The optimizer's own work, some ten operations a weight and step, is left out.
     """
@@ -128,13 +128,13 @@ def memory_parts(
 ) -> dict[str, float]:
     """Bytes that training holds at its peak, by part: an estimate.
 
-    Counted are weights, gradients (twice where micro-batches are summed) and Adam's two moments, all float32; with
-    mixed precision a copy of the weights in 16 bits; and what a micro-batch of so many `pairs` keeps for the backward
-    pass. Not counted are TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working space inside operations,
-    and what the allocator wastes. On a CPU, a model of 3 layers of 128 with a vocabulary of 8,000 took 0.46 GB more
-    than TensorFlow itself for 32 pairs of 64 + 64 tokens, 1.04 GB for 96; the estimates are 0.37 and 1.03. With four
-    micro-batches of 32 pairs it was 0.56 GB for 0.38. Models of 3 layers, 256 and 512 wide, took from 0.98 to 1.24
-    times the estimate.
+    Counted are weights, gradients (twice with several micro-batches) and Adam's two moments, all float32;
+    with mixed precision a copy of the weights in 16 bits; and what a micro-batch of so many `pairs` keeps for
+    the backward pass. Not counted are TensorFlow itself (0.8 GB on a CPU) and its graph (0.2 GB), working
+    space inside operations, and what the allocator wastes. On a CPU, a model of 3 layers of 128 with a
+    vocabulary of 8,000 took 0.46 GB more than TensorFlow for 32 pairs of 64 + 64 tokens, 1.04 GB for 96;
+    estimated were 0.37 and 1.03. With four micro-batches of 32 pairs it was 0.56 GB for 0.38. Models of 3
+    layers, 256 and 512 wide, took from 0.98 to 1.24 times the estimate.
     """
     parameters = count_parameters(hparams, vocabulary_sizes)
     mixed = hparams.dtype_policy != "float32"

@@ -1,7 +1,7 @@
 """Labelled bracketing scores of parse trees, equal to those of EVALB (Sekine and Collins, 1997) with COLLINS.prm.
 
-A bracket is a label over a span of words. Recall is the share of the gold brackets that are also predicted, precision
-the share of the predicted brackets that are gold, F1 their harmonic mean; all are computed over the brackets of all
+A bracket is a label over a span of words. Recall is the share of the gold brackets that are predicted,
+precision the share of the predicted brackets that are gold, F1 their harmonic mean, over the brackets of all
 sentences together. What EVALB compares, in the order in which it happens:
 
 1. Words whose tag is among `delete_labels` are removed: punctuation and traces. Spans count only the remaining words.
@@ -13,8 +13,8 @@ sentences together. What EVALB compares, in the order in which it happens:
 5. A predicted bracket crosses if it overlaps some gold bracket with neither inside the other.
 6. Tags are compared whole, among the remaining words.
 
-Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the twelfth error), scoring continues
-here. An F-measure that it prints as nan is 0 here.
+Where EVALB crashes (200 words or brackets, labels of 30 characters) or gives up (the twelfth error), scoring
+continues. An F-measure that it prints as nan is 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from t2tlite.trees.tree import OPEN, TAG, Tree, parse_tree
 
 SCORED, ERROR, SKIPPED = 0, 1, 2  # EVALB's status of a sentence
 
-# The label of a node for a line with several trees, or none. It is not a bracket, and cannot occur in a file.
+# The label of a node for a line with several trees, or none: not a bracket, and impossible in a file.
 FOREST = "()"
 Bracket = tuple[str, int, int]  # label, first word, one past the last word
 
@@ -46,7 +46,7 @@ TABLE_RULE = "=" * 76
 
 @dataclass(frozen=True)
 class SentenceScore:
-    """A line of EVALB's table. A sentence that is an error or skipped has only a length and a status."""
+    """A line of EVALB's table. An error or skipped sentence has only a length and a status."""
 
     length: int  # words of gold, with punctuation, without traces
     status: int = SCORED  # or ERROR or SKIPPED
@@ -106,10 +106,10 @@ class ParsingScore:
 def evalb(
     gold: Sequence[Tree], predicted: Sequence[Tree | None], parameters: EvalbParameters = COLLINS
 ) -> tuple[ParsingScore, ParsingScore]:
-    """Scores predicted trees against gold trees: all sentences, and those of up to `parameters.cutoff_length` words.
+    """Scores predicted trees: of all sentences, and of those of up to `parameters.cutoff_length` words.
 
-    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so label it TOP.
-    `predicted` has as many trees, in the same order (otherwise ValueError); None is a sentence without a parse.
+    `gold` has one tree per sentence; an outermost bracket without a label is scored like any other, so label
+    it TOP. `predicted` has as many trees (otherwise ValueError); None is a sentence without a parse.
     """
     if len(gold) != len(predicted):
         raise ValueError(
@@ -195,9 +195,9 @@ def format_table(scores: Sequence[SentenceScore]) -> str:
 def read_parses(path: str | Path) -> Iterator[Tree]:
     """Yields the parse of each line of a file, as EVALB reads it.
 
-    Several trees on a line become the children of a FOREST node. A line without words (blank, or "(())", which some
-    parsers write for a failure) becomes a FOREST node without children. Raises ValueError with file and line if a line
-    is not UTF-8 or not bracketed text.
+    Several trees on a line become the children of a FOREST node, which has none for a line without words
+    (blank, or "(())", some parsers' failure). Raises ValueError with file and line for text that is not UTF-8
+    or not bracketed.
     """
     for number, line in enumerate(read_lines(path), start=1):
         try:
@@ -247,8 +247,8 @@ class _Parse:
 def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
     """Keeps a quotation mark on both sides if one side deletes it and the other has it as a word.
 
-    Marks at the same position among the kept words are the same mark. (For two marks in a row EVALB may insert the
-    first one twice and misalign the rest; here each is inserted once.)
+    Marks at the same position among the kept words are the same mark, inserted once. (Of two in a row EVALB
+    may insert the first twice and misalign the rest.)
     """
     for i, j in itertools.product(predicted.quote_marks(parameters), gold.quote_marks(parameters)):
         if predicted.kept[i] != gold.kept[j] and sum(predicted.kept[:i]) == sum(gold.kept[:j]):
@@ -256,7 +256,7 @@ def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters
 
 
 def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: EvalbParameters) -> int:
-    """The number of gold brackets that a predicted bracket matches; each takes the first one that is left."""
+    """The number of gold brackets with a predicted match; each takes the first one that is left."""
     unmatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     for label, start, end in predicted:
         unmatched[start, end].append(label)
@@ -269,7 +269,7 @@ def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: Ev
 
 
 def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: int) -> int:
-    """The number of predicted brackets in which a gold bracket starts but does not end, or ends but does not start."""
+    """The number of predicted brackets in which a gold bracket either starts or ends, but not both."""
     last_end = [0] * (num_words + 1)  # by start
     first_start = [num_words] * (num_words + 1)  # by end
     for _, start, end in gold:

@@ -1,7 +1,7 @@
 """Makes a tree over the words of a sentence from any decoded sequence.
 
-A model may decode any sequence: `restore` turns it into a tree by fixed rules, and counts each repair. In long
-sentences models lose count and write one tag too few or too many; aligning tags and words keeps the damage local.
+`restore` turns any decoded sequence into a tree by fixed rules, and counts each repair. In long sentences
+models write one tag too few or too many; aligning tags and words keeps the damage local.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from t2tlite.trees.tree import CLOSE, EMPTY_TAG, OPEN, ROOT, TAG, Tree, split_words
 
 NORMALISED_TAG = "XX"
-# Tags whose words EVALB excludes under COLLINS.prm. They are kept, since EVALB could not score the trees without them.
+# Tags whose words EVALB excludes under COLLINS.prm. They are kept: EVALB could not score trees without them.
 PUNCTUATION_TAGS = frozenset({",", ":", "``", "''", "."})
-# The tag of words that are punctuation in every sentence. Apostrophe and hyphen are not: ' closes a quotation or is a
+# The tag of words that are punctuation in every sentence. Others are not: ' closes a quotation or is a
 # possessive (POS), - is a dash or joins two words (HYPH).
 PUNCTUATION_WORDS = {
     **dict.fromkeys([","], ","),
@@ -30,10 +30,10 @@ SYMBOL_TAGS = frozenset({"HYPH", "NFP", "NNS", "SYM"})  # also valid for such wo
 Event = tuple[str, str]  # OPEN, TAG or CLOSE, and the label
 NO_TAG = ""  # the label of a TAG event where a tag is probably missing
 
-# The cost of an alignment: twice the repairs; then minus the distances from punctuation and the ends of what is left
-# out, which decide among equal repairs.
+# The cost of an alignment: twice the repairs; then minus the distances of what is left out from punctuation
+# and the ends, which decide among equal repairs.
 Cost = tuple[int, int]
-# A step of an alignment: a word gets a tag, a tag is dropped, or a word has no tag. Of equal costs the first counts.
+# Steps of an alignment: a word gets a tag, a tag is dropped, a word has no tag. Of equal costs the first counts.
 PAIR, DROP, MISS = 0, 1, 2
 
 
@@ -55,7 +55,7 @@ def restore(
 ) -> Restored:
     """The tree that a sequence of brackets and tags represents, over exactly the given words, under TOP.
 
-    A tag belongs to the next word. If the sequence is not a tree, these rules apply, and `repairs` counts them by name.
+    A tag belongs to the next word. Where the sequence is not a tree, these rules apply, counted in `repairs`.
 
     First the brackets:
 
@@ -75,17 +75,17 @@ def restore(
         on another word, is evidence that tags and words are misaligned. With fit_tags=False no tag is evidence.
     changed_word: a lexical sequence has another word than the sentence.
 
-    Among alignments of equal cost, the one that leaves out the tags and words farthest from punctuation and the ends is
-    used: in the middle of a stretch, so that few of its words get another word's tag; then the one whose gaps come
-    latest. Finally, constituents without a word are removed (empty_constituent).
+    Of alignments of equal cost, the one is used that leaves out the tags and words farthest from punctuation
+    and the ends, so that few words get another word's tag; then the one whose gaps come latest. Finally,
+    constituents without a word are removed (empty_constituent).
 
     For the words `Our cat , alas , left`, the sequence `(S (NP XX )NP , XX , (VP XX` becomes
     `(TOP (S (NP (XX Our) (XX cat)) (, ,) (XX alas) (, ,) (VP (XX left))))` with {"missing_tag": 1, "closed_at_end": 2}.
 
-    The events may come in any order; `malformed` is the number of malformed tokens in the sequence. There is at least
-    one word, none with white space (otherwise ValueError); round brackets in words become -LRB- and -RRB-, as in
-    treebanks. `fit_tags=False` keeps all tags as they are, for the sequences of gold trees. In a `lexical` sequence the
-    tags other than punctuation are the words themselves, to which all of the above then applies.
+    The events may come in any order; `malformed` is the number of malformed tokens among them. There is at
+    least one word, none with white space (otherwise ValueError); round brackets in words become -LRB- and
+    -RRB-. `fit_tags=False` keeps all tags, for the sequences of gold trees. In a `lexical` sequence the tags
+    other than punctuation are the words themselves, to which all of the above then applies.
     """
     words = [tree_word(word) for word in words]
     if not words:
@@ -137,7 +137,7 @@ def tree_word(word: str) -> str:
 
 
 def _balanced(events: Iterable[Event], repairs: Counter[str]) -> list[Event]:
-    """Events with matching brackets, and with NO_TAG in each empty constituent and at the end if some are open."""
+    """Events with matching brackets; NO_TAG in empty constituents, and at the end if some are open."""
     balanced: list[Event] = []
     stack: list[str] = []  # the labels of the open constituents
     open_labels: Counter[str] = Counter()  # the same, counted
@@ -243,7 +243,7 @@ def _aligned(tags: list[str], words: list[str], fits: Callable[[str, str], bool]
 
 
 def _omissions(marks: list[bool]) -> list[Cost]:
-    """The cost of leaving out each tag, or each word: less, the farther it is from the nearest mark or end."""
+    """The cost of leaving out each tag or word: less, the farther it is from the nearest mark or end."""
     from_left, from_right = (
         list(itertools.accumulate(row, lambda steps, mark: 0 if mark else steps + 1, initial=0))[1:]
         for row in (marks, marks[::-1])
