@@ -169,14 +169,15 @@ class RunFolder:
         return (self.path / MANIFEST).is_file()
 
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
-        """The vocabularies of source and target; FileNotFoundError or ValueError if one is missing or has changed."""
+        """The vocabularies of source and target; raises FileNotFoundError or ValueError as
+        `open_encoders`."""
         return open_encoders(self.path, *self.manifest().vocabularies, advice=COPY_AGAIN)
 
     def create(self, hparams: HParams, manifest: RunManifest, vocabularies: Sequence[Path]) -> None:
         """Writes everything that decoding needs except a checkpoint.
 
-        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises ValueError as
-        `check_path`, and OSError if a file cannot be written.
+        `vocabularies` are the files to copy, in the order of `manifest.vocabulary_entries()`. Raises
+        ValueError as `check_path`, and OSError if a file cannot be written.
         """
         self.check_path()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -188,7 +189,7 @@ class RunFolder:
         write_text(self._hparams, hparams.to_json())
 
     def check_path(self) -> None:
-        """Raises ValueError if the path is a file, or a folder with the data of a problem, or of several below it."""
+        """Raises ValueError if the path is a file, or a folder with a problem's data or several of them."""
         if self.path.exists() and not self.path.is_dir():
             raise ValueError(f"--output_dir must be a folder. Received: {self}, which is a file.")
         if self.exists() or not self.path.exists():
@@ -202,7 +203,7 @@ class RunFolder:
     # how it was trained
 
     def write_flags(self, command: Sequence[str]) -> None:
-        """Records the command line as a file for --flagfile: the program as a comment, then a flag on each line."""
+        """Records the command line for --flagfile: the program as a comment, then a flag on each line."""
         program, *flags = (" ".join(word.splitlines()) for word in command)
         write_text(self.path / "flags.txt", "\n".join([f"# {program}", *flags, ""]))
 
@@ -287,11 +288,11 @@ class RunFolder:
         return ".".join(filter(None, (split, str(step_of(checkpoint)), where, changes)))
 
     def decoded_file(self, name: str, ending: str = "txt") -> Path:
-        """A file of the decoding of that name: its outputs, or of the endings above its sources, references, record."""
+        """A file of a decoding: its outputs, or by another ending its sources, references or record."""
         return self.path / "decodes" / f"{name}.{ending}"
 
     def decode_records(self) -> tuple[list[DecodeRecord], list[str]]:
-        """The recorded decodings, newest first, and an error message for each record that cannot be read."""
+        """The recorded decodings, newest first, and a message for each record that cannot be read."""
         records, complaints = [], []
         paths = (self.path / "decodes").glob("*.json")
         for path in (path for path in paths if not path.name.endswith(UNFINISHED)):
@@ -305,8 +306,8 @@ class RunFolder:
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.
 
-        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or its number of outputs differs from
-        the recorded number of sentences.
+        Raises OSError if there is no such file, and ValueError if it is not UTF-8 or has another number of
+        outputs.
         """
         path = self.decoded_file(record.name)
         lines = list(read_lines(path))
@@ -329,6 +330,6 @@ class RunFolder:
 
 
 def run_of(path: str | Path) -> RunFolder:
-    """The run to which a checkpoint, or a folder such as RUN/best, belongs; FileNotFoundError without a checkpoint."""
+    """The run of a checkpoint, or of a folder such as RUN/best; FileNotFoundError without a checkpoint."""
     folder = Path(checkpoint_at(path)).parent
     return RunFolder(folder if RunFolder(folder).exists() else folder.parent)

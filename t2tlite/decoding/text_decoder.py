@@ -1,7 +1,7 @@
 """The one path from text to decoded and scored text.
 
-Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API all call `TextDecoder.decode`, and
-`TextDecoder.score_outputs` with what it returned.
+Evaluation during training, `t2t-decoder`, Table 3, the server and the Python API all call
+`TextDecoder.decode`, and `TextDecoder.score_outputs` with what it returned.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class TextDecoder:
         checkpoint: the path of the weights; "" for a model that is being trained.
         label: what `repr` shows, by default the problem, the number of parameters and the step.
 
-    Sentences have no line breaks. A sentence of more than `max_source_tokens` raises a ValueError that names its line.
+    Sentences have no line breaks. A ValueError names the line of one of more than `max_source_tokens`.
     """
 
     def __init__(
@@ -141,10 +141,10 @@ class TextDecoder:
         done: Done = lambda count: None,
         origin: Origin = NO_FILE,
     ) -> list[Hypothesis]:
-        """The targets as hypotheses: their tokens, log-probability (natural, EOS included), and score under `options`.
+        """The targets as hypotheses: tokens, log-probability (natural, EOS included), score under `options`.
 
-        Of the options, only alpha, batch_size and the rules matter. Raises ValueError if there are not as many targets
-        as sources, or one is longer than the limit.
+        Only alpha, batch_size and the rules matter of the options. Raises ValueError if there are not as many
+        targets as sources, or one is longer than the limit.
         """
         if len(sources) != len(targets):
             received = f"{len(sources)} sources, {len(targets)} targets"
@@ -162,9 +162,8 @@ class TextDecoder:
     def align(self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> list[list[Alignment]]:
         """The word alignment of each output of each sentence, by the rule in decoding/alignment.py.
 
-        The outputs are those that `decode` returned for the sentences. The words of a parse are those of the decoded
-        sequence. Cross-attention is computed, and held, for one batch of pairs at a time. Raises ValueError if the
-        engine has none.
+        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence.
+        Cross-attention is held for one batch of pairs at a time. Raises ValueError if the engine has none.
         """
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
@@ -186,15 +185,15 @@ class TextDecoder:
         return rules_of(options).task(self.task)
 
     def options(self, **changes: float | str) -> DecodeHParams:
-        """The problem's decoding defaults with changes, such as `beam_size=8`; ValueError for a bad field or value."""
+        """The problem's decoding defaults with changes, such as `beam_size=8`; ValueError for a bad one."""
         return DecodeHParams.of({**self.manifest.decode_defaults, **changes})
 
     def check_lengths(self, sentences: Iterable[str], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError where a sentence is longer than the limit; the message names its line."""
+        """Raises ValueError, naming the line, where a sentence is longer than the limit."""
         check_lengths(self.max_source_tokens, self.source_encoder, map(self.task.source, sentences), origin)
 
     def check_pair_lengths(self, pairs: Iterable[tuple[str, str]], origin: Origin = NO_FILE) -> None:
-        """Raises ValueError where a source or target to score is longer than the limit; the message names its line."""
+        """Raises ValueError, naming the line, where a source or target to score is longer than the limit."""
         for i, (source, target) in enumerate(pairs):
             check_lengths(self.max_source_tokens, self.source_encoder, [source], origin.after(i))
             check_lengths(self.max_source_tokens, self.target_encoder, [target], origin.after(i))
@@ -206,7 +205,7 @@ class TextDecoder:
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
     def _guides(self, task: Task, sources: Sequence[str]) -> list[Guide] | None:
-        """What tree_constraint needs of each sentence; None if the task leaves sequences as they are decoded."""
+        """What tree_constraint needs of each sentence; None if the task leaves sequences as decoded."""
         leaves = [task.leaves(source) for source in sources]
         if None in leaves:
             return None

@@ -18,7 +18,7 @@ from t2tlite.decoding.tree_guide import Guide
 LONGEST_BUCKET = 4096  # tokens; sequences are padded to one of the boundaries up to here
 # The size of a batch, unless batch_size is given.
 BATCH_TOKENS = 4096  # source tokens, padding counted
-BATCH_POSITIONS = 32_768  # positions of all hypotheses, whose keys and values in the cache need most of the memory
+BATCH_POSITIONS = 32_768  # of all hypotheses; their keys and values in the cache need most of the memory
 
 
 class TokenHypothesis(NamedTuple):
@@ -36,8 +36,8 @@ class OutOfMemoryError(Exception):
 class TokenDecoder(abc.ABC):
     """Decodes and scores token ids in batches of about equal length.
 
-    `max_positions` is the number of positions that the model can represent, or None. `done` is called with the number
-    of sentences after each batch, for a progress bar.
+    `max_positions` is the number of positions that the model can represent, or None. `done` is called with
+    the number of sentences after each batch, for a progress bar.
     """
 
     def __init__(self, options: DecodeHParams, max_positions: int | None) -> None:
@@ -56,10 +56,10 @@ class TokenDecoder(abc.ABC):
     ) -> list[list[TokenHypothesis]]:
         """For each source, in order, `return_beams` hypotheses or fewer, best first.
 
-        Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices of sources
-        to decode together, by default of about equal length. `prefixes` are the token ids with which the hypotheses of
-        each source begin, some of them empty; `guides` what tree_constraint needs. Raises ValueError if there is not
-        enough memory for one sentence, or the options allow no translation of it.
+        Sources are token ids without EOS; an empty one gets one empty hypothesis. `batches` are the indices
+        of sources to decode together, by default of about equal length. `prefixes` are the token ids with
+        which each source's hypotheses begin, some of them empty; `guides` what tree_constraint needs. Raises
+        ValueError if there is not enough memory for one sentence, or the options allow no translation of it.
         """
         results = [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
         sizes = [len(source) for source in sources], self.options.hypotheses, self.options.extra_length
@@ -84,7 +84,7 @@ class TokenDecoder(abc.ABC):
         targets: Sequence[Sequence[int]],
         done: Callable[[int], object] = lambda count: None,
     ) -> list[float]:
-        """The log-probability (natural) of each target, EOS included, given its source, in the order of the pairs.
+        """The log-probability (natural) of each target, EOS included, given its source, in order.
 
         Sources and targets are token ids without EOS.
         """
@@ -100,10 +100,11 @@ class TokenDecoder(abc.ABC):
     def cross_attention(
         self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """The cross-attention weights of pairs, averaged over all heads and layers: index, float32 [T, S] without EOS.
+        """Index and cross-attention weights of each pair, averaged over heads and layers: [T, S] without EOS.
 
-        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Pairs come in
-        batches of about equal length, computed when they are needed; those of an empty source and target do not come.
+        Row t is of the position that predicts token t. Sources and targets are token ids without EOS. Pairs
+        come in batches of about equal length, computed when they are needed; pairs without tokens are left
+        out.
         """
         sizes = [(len(target), len(source)) for source, target in zip(sources, targets, strict=True)]
         for batch in self._batches(list(map(max, sizes))):
@@ -151,7 +152,7 @@ class TokenDecoder(abc.ABC):
         """The log-probability of each target, EOS included."""
 
     def _attend_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[np.ndarray]:
-        """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, EOS included.
+        """Cross-attention weights of each pair, averaged over heads and layers: [T, S] or larger, with EOS.
 
         Only of an engine that supports ALIGNMENTS.
         """

@@ -1,8 +1,7 @@
 """Text files, one sentence a line: read line by line, and written atomically.
 
-A line ends at "\\n" and nowhere else. `str.splitlines` also breaks lines at U+2028, U+0085 or form feeds, and text mode
-at lone carriage returns. Web text contains many of them, and a single such break would pair every later line of a
-parallel corpus with the wrong translation.
+A line ends at "\\n" and nowhere else. `str.splitlines` breaks lines at U+2028, U+0085 or form feeds, text
+mode at lone carriage returns: one of these would pair every later line of a parallel corpus with a wrong one.
 """
 
 from __future__ import annotations
@@ -38,8 +37,8 @@ def check_file(path: str | Path) -> Path:
 def read_lines(path: str | Path) -> Iterator[str]:
     """Yields the lines of a UTF-8 file, gzip if its name ends in `.gz`, without their line ends ("\\n" or "\\r\\n").
 
-    STANDARD_INPUT can be read only once. A byte order mark at the start of the file is skipped. A last line without a
-    line end counts as a line. Raises FileNotFoundError at once; while reading, ValueError for damaged gzip data, or
+    STANDARD_INPUT can be read only once. A byte order mark at the start is skipped. A last line without a
+    line end counts. Raises FileNotFoundError at once; while reading, ValueError for damaged gzip data, or
     with the number of a line that is not UTF-8.
     """
     return _lines(check_file(path))
@@ -62,7 +61,7 @@ def read_parallel(source_paths: Sequence[str | Path], target_paths: Sequence[str
 
 
 def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines") -> None:
-    """Raises ValueError with `advice` unless all files have the same number of lines, above 0. `counts`: by name."""
+    """Raises ValueError with `advice` unless all files, by name, have the same number of lines above 0."""
     if len(set(counts.values())) > 1 or 0 in counts.values():
         received = ", ".join(f"{name} with {count}" for name, count in counts.items())
         raise ValueError(f"Files must have equally many {unit}, and not be empty. Received: {received}. {advice}")
@@ -71,9 +70,9 @@ def check_line_counts(counts: Mapping[str, int], advice: str, unit: str = "lines
 def write_lines(path: str | Path, lines: Iterable[str]) -> None:
     """Writes lines to a file atomically, each followed by "\\n", and creates missing folders.
 
-    A file whose name ends in `.gz` is compressed. Links and devices are written as by `atomic_file`. Raises OSError if
-    `path` is a folder or cannot be written, and ValueError, without writing the file, if a line contains a line break,
-    which would shift all lines after it.
+    A file whose name ends in `.gz` is compressed. Links and devices are written as by `atomic_file`. Raises
+    OSError if `path` cannot be written; and ValueError, without writing, for a line that contains a line
+    break.
     """
     path = Path(path)
     check_writable(path)

@@ -1,7 +1,7 @@
-"""The kind of BLEU that *Attention Is All You Need* reports for English to German: tokenised and compound-split.
+"""The kind of BLEU that *Attention Is All You Need* reports for English to German: of split compounds.
 
-On the same translations it differs from sacrebleu's BLEU (`corpus_metrics.py`), the score to report, by a few tenths,
-so compare it only with the paper's.
+On the same translations it differs from sacrebleu's BLEU (`corpus_metrics.py`), the score to report, by a few
+tenths, so compare it only with the paper's.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _LAST_PERIOD = re.compile(r"(?<=[^\s.])\.$")
 
 
 def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, cased, not smoothed.
+    """The paper's BLEU: both sides tokenised by Moses's rules for German, split at hyphens, cased.
 
-    These are the steps of tensor2tensor's `get_ende_bleu.sh`: Moses's replace-unicode-punctuation.perl and
-    tokenizer.perl, one substitution at hyphens, multi-bleu.perl. The result of each step for one line:
+    The steps are those of tensor2tensor's `get_ende_bleu.sh`: Moses's replace-unicode-punctuation.perl and
+    tokenizer.perl, one substitution at hyphens, multi-bleu.perl without smoothing. For one line they give:
 
         A-B-C-D „Anführung“ ist gut.                                   as written
         A-B-C-D „Anführung" ist gut.                                   replace_unicode_punctuation
         A-B-C-D „ Anführung &quot; ist gut .                           moses_tokenize
         A ##AT##-##AT## B-C ##AT##-##AT## D „ Anführung &quot; ...     split_hyphens
 
-    That script expects a reference that is already normalised and tokenised; here both sides are plain text, one
-    sentence per line, and every step is applied to both. Raises ValueError as `multi_bleu`.
+    That script expects a normalised and tokenised reference; here every step is applied to both sides, plain
+    text with a sentence per line. Raises ValueError as `multi_bleu`.
     """
     sides = (
         [split_hyphens(moses_tokenize(replace_unicode_punctuation(line))) for line in lines]
@@ -47,10 +47,10 @@ def compound_split_bleu(translations: Sequence[str], references: Sequence[str]) 
 
 
 def multi_bleu(translations: Sequence[str], references: Sequence[str]) -> CorpusScore:
-    """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it: no tokenisation, no smoothing.
+    """BLEU of the tokens between white space, as Moses's multi-bleu.perl computes it, without smoothing.
 
-    Both sides are tokenised in the same way, one sentence per line. Raises ValueError if there are no translations, or
-    not as many as references.
+    Both sides are tokenised in the same way, a sentence per line. Raises ValueError if there are no
+    translations, or not as many as references.
     """
     check_lines(translations, references)
     # With force, sacrebleu does not warn that the text looks tokenised, as it should be.
@@ -60,12 +60,12 @@ def multi_bleu(translations: Sequence[str], references: Sequence[str]) -> Corpus
 
 
 def replace_unicode_punctuation(line: str) -> str:
-    """Typographic quotes (but „), the ellipsis, and full-width punctuation and digits in ASCII, exactly as in Moses."""
+    """Typographic quotes (but „), ellipses, full-width punctuation and digits in ASCII, exactly as Moses."""
     return _moses()[0].replace_unicode_punct(line)
 
 
 def moses_tokenize(line: str) -> str:
-    """Tokens separated by single spaces, with &, quotes, brackets and | escaped: Moses's `tokenizer.perl -l de`.
+    """Tokens separated by single spaces, with &, quotes, brackets and | escaped: `tokenizer.perl -l de`.
 
     sacremoses keeps the period of a last word that could be an abbreviation ("usw.", "z.B."), where Moses always
     separates the last period of a line; this is corrected here.

@@ -33,8 +33,8 @@ class StepResult(NamedTuple):
 class FusedAdam(keras.optimizers.Adam):
     """Adam with one TensorFlow operation for each weight matrix, which passes over it once.
 
-    Keras's own update passes over weights, gradient and moments a dozen times in all. Gradients must have been added up
-    over the replicas (`make_train_step`), which Keras would do here.
+    Keras's own update passes over weights, gradient and moments a dozen times in all. Gradients must have
+    been added up over the replicas (`make_train_step`), which Keras would do here.
     """
 
     def _all_reduce_sum_gradients(self, grads_and_vars: Iterable[tuple[Tensor, tf.Variable]]) -> list[Any]:
@@ -59,7 +59,7 @@ class FusedAdam(keras.optimizers.Adam):
 
 
 def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
-    """Adam with the paper's betas, epsilon and learning rate (section 5.3); float16 adds dynamic loss scaling."""
+    """Adam with the paper's betas, epsilon and learning rate (5.3); float16 adds dynamic loss scaling."""
     schedule = PaperSchedule(
         hparams.hidden_size,
         hparams.learning_rate_warmup_steps,
@@ -79,10 +79,10 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
 
 
 def make_gradients(model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer, hparams: HParams) -> Gradients:
-    """A function of a replica's part of a batch: its share of the loss, and of the gradients of each weight.
+    """A function of a replica's part of a batch: its share of the loss and of each weight's gradient.
 
-    The sum of the losses is divided by the target tokens of the global batch, so shares add up to the loss and the
-    gradients of the batch, however many replicas there are.
+    The sum of the losses is divided by the target tokens of the global batch, so the shares of any number of
+    replicas add up to the loss and the gradients of the batch.
     """
 
     @tf.function(reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile)
@@ -119,7 +119,7 @@ def make_train_step(
     hparams: HParams,
     gradients: Gradients | None = None,
 ) -> Callable[..., StepResult]:
-    """A function that takes an iterator of distributed `Part`s, makes one step, and returns a StepResult.
+    """A function that takes an iterator of distributed `Part`s, makes a step, and returns a StepResult.
 
     A second argument, a float32 scalar, is 1 on workers that were asked to stop; by default 0. `gradients` is what
     `make_gradients` returned for the same model, where that is used elsewhere, too.
@@ -171,8 +171,8 @@ def _add_weight_decay(gradients: list[Tensor], weights: Sequence[Variable], deca
 def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callable[[Iterator[Part]], float]:
     """A function that takes an iterator as a training step does, and computes the gradients without using them.
 
-    It returns the loss of this process's first replica; workers need not call it together. It needs a step's memory and
-    changes nothing. What it compiles of `gradients` is compiled for the training step.
+    It returns the loss of this process's first replica; workers need not call it together. It needs a step's
+    memory, changes nothing, and shares what it compiles of `gradients` with the training step.
     """
 
     def replica_trial(part: Part) -> Tensor:
@@ -197,12 +197,13 @@ def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callab
 def smoothed_cross_entropy(logits: Tensor, targets: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor]:
     """Sum over tokens of the distance to the smoothed target distribution, and the number of tokens.
 
-    The target distribution gives the true token 1 - label_smoothing and every other token label_smoothing / (V - 1).
-    As in tensor2tensor its entropy, a constant, is subtracted, so that a perfect model has loss 0. Smoothed
-    one-hot rows are never made: only the true token's logit and the sum of all logits matter.
+    The target distribution gives the true token 1 - label_smoothing (epsilon_ls, in [0, 1)), every other one
+    label_smoothing / (V - 1). As in tensor2tensor its entropy, a constant, is subtracted, so that a perfect
+    model has loss 0. Smoothed one-hot rows are never made: only the true token's logit and the sum of all
+    matter.
 
-    `logits` are float32 [B, T, V], `targets` int32 [B, T], padded with 0 (padding does not count), `label_smoothing` is
-    epsilon_ls, in [0, 1). Both results are float32 scalars. Divide once, by the tokens of the whole batch.
+    `logits` are float32 [B, T, V], `targets` int32 [B, T], padded with PAD, which does not count. Both
+    results are float32 scalars: divide once, by the tokens of the whole batch.
     """
     size = logits.shape[-1]
     low = label_smoothing / (size - 1)

@@ -2,8 +2,8 @@
 
     (TOP (S (NP (DT The) (NN cat)) (VP (VBD sat)) (. .)))
 
-White space is that of ASCII, as for EVALB: a no-break space, with which treebanks write numbers such as 10 000, is a
-part of its word. Trees may be thousands of brackets deep, so nothing in this file recurses.
+White space is that of ASCII, as for EVALB: a no-break space, as in 10 000, is a part of its word. Trees may
+be thousands of brackets deep, so nothing in this file recurses.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CATEGORY = re.compile(r"[^-=|]+")
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Tree:
-    """A constituent, or a preterminal: a tag over one word. Labels and words hold no white space or round brackets."""
+    """A constituent, or a preterminal: a tag over one word. Neither labels nor words hold space or ( or )."""
 
-    label: str  # the category ("NP") or part-of-speech tag ("NN"); "" for an outermost bracket without a label
+    label: str  # a category ("NP") or part-of-speech tag ("NN"); "" if an outermost bracket has none
     children: tuple[Tree | str, ...]  # trees, or exactly one string, the word
 
     @property
@@ -39,7 +39,7 @@ class Tree:
         return len(self.children) == 1 and isinstance(self.children[0], str)
 
     def walk(self) -> Iterator[tuple[str, Tree]]:
-        """Yields the nodes from left to right: (TAG, preterminal), and (OPEN, constituent) ... (CLOSE, constituent).
+        """Yields the nodes from left to right: (TAG, preterminal) and (OPEN, node) ... (CLOSE, node).
 
         Raises ValueError if a word is not the only child of its bracket.
         """
@@ -79,7 +79,7 @@ def split_words(text: str) -> list[str]:
 
 
 def parse_tree(text: str) -> Tree:
-    """The single tree in a text. An outermost bracket without a label, as in `( (S ...))`, has the label "".
+    """The single tree in a text. The outermost bracket of `( (S ...))` has the label "".
 
     Raises ValueError if the text is not one well-formed tree (see `read_trees`).
     """
@@ -93,7 +93,7 @@ def parse_tree(text: str) -> Tree:
 
 
 def format_tree(tree: Tree) -> str:
-    """The tree on one line, with one space between a label and each child: `(TOP (S (NP (DT The) (NN cat))))`."""
+    """The tree on one line, a space between a label and each child: `(TOP (S (NP (DT The) (NN cat))))`."""
     pieces = []
     for kind, node in tree.walk():
         word = f" {node.children[0]})" if kind == TAG else ""
@@ -104,17 +104,17 @@ def format_tree(tree: Tree) -> str:
 def read_trees(path: str | Path) -> Iterator[Tree]:
     """Yields the trees of a UTF-8 file in any layout: over several lines, or several on a line.
 
-    Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay as they are. Lines between trees that start with
+    Words and labels are not changed: `-LRB-`, `\\/` and `\\*` stay. Lines between trees that start with
     `*x*`, the headers of some Penn Treebank files, are skipped. A file is gzip if its name ends in `.gz`.
 
-    Raises FileNotFoundError at once; while reading, ValueError with file and line if the text is not UTF-8, has a NUL
-    or no tree, a bracket is unmatched, empty or inside a tree without a label, a word is outside brackets or untagged.
+    Raises FileNotFoundError at once; while reading, ValueError with file and line if text is not UTF-8, has a
+    NUL or no tree, a word has no tag, or a bracket is unmatched, empty or inside a tree without a label.
     """
     return _parse(text_files.read_lines(path), str(Path(path)))
 
 
 def clean_tree(tree: Tree) -> Tree | None:
-    """The tree on which parsers are trained and scored, or None if no word is left. Cleaning is idempotent.
+    """The tree on which parsers are trained and scored; None if no word is left. Cleaning is idempotent.
 
     1. Function tags, indices and alternatives of labels are removed (see `clean_label`).
     2. Traces (-NONE-) are removed, and every constituent that is left without words.
@@ -145,7 +145,7 @@ def clean_tree(tree: Tree) -> Tree | None:
 
 
 def clean_label(label: str) -> str:
-    """A label without function tags, indices and alternatives: NP-SBJ-1 and NP=2 are NP, ADVP|PRT is ADVP.
+    """A label without function tags, indices and alternatives: of NP-SBJ-1 and NP=2 NP, of ADVP|PRT ADVP.
 
     A label that begins with one of these marks, such as -LRB- and -NONE-, is not changed.
     """
@@ -196,7 +196,7 @@ def _parse(lines: Iterable[str], name: str) -> Iterator[Tree]:
 
 
 def _constituent(items: list[Tree | str], outermost: bool, place: str, first_line: int) -> Tree:
-    """The tree of a closed bracket, which begins at `place` and holds `items`: its label, if any, and its children."""
+    """The tree of a closed bracket, which begins at `place`; `items` are its label, if any, and children."""
     label = items[0] if items and isinstance(items[0], str) else None
     children = items if label is None else items[1:]
     shown = _shortened(f"({' '.join(item if isinstance(item, str) else '(...)' for item in items)})")
