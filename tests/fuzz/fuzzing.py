@@ -148,7 +148,7 @@ def damaged_json(content: bytes) -> st.SearchStrategy[bytes]:
         document = json.loads(content)
         for _ in range(draw(st.integers(1, 3))):
             document = _edited(draw, document)
-        text = json.dumps(document)
+        text = json.dumps(document, indent=2)
         for i, verbatim in enumerate(VERBATIM):
             text = text.replace(json.dumps(f"{MARK}{i}"), verbatim)
         data = text.encode()
