@@ -22,7 +22,7 @@ from t2tlite.data.problem import Problem
 from t2tlite.files import text_files
 
 TFDS_FOLDER = "tensorflow_datasets"  # in --tmp_dir; files of TensorFlow Datasets are not read as raw files
-TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # validation and test are newstest2013 and 2014
+TFDS_SPLITS = {"train": "train", "dev": "validation", "test": "test"}  # newstest2013, newstest2014
 
 # Training files of both language pairs, without language -> archive
 TRAINING = {
@@ -70,7 +70,7 @@ class Wmt14(Problem):
         return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in corpora if corpus.split == split)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none if TensorFlow Datasets is used. Raises what `pairs` raises at once."""
+        """The raw files in `tmp_dir`; none with TensorFlow Datasets. Raises what `pairs` raises at once."""
         return [path for _, paths in self._find(tmp_dir) for path in paths]
 
     def corpora(self) -> list[Corpus]:
@@ -219,7 +219,7 @@ def _unescape(text: str) -> str:
 
 
 def _files_by_name(folder: Path) -> dict[str, list[Path]]:
-    """The files in a folder and all folders in it, links followed: name -> paths, in a fixed order; [] for others."""
+    """The files in a folder and below, links followed: name -> paths, in a fixed order; [] for others."""
     by_name: dict[str, list[Path]] = collections.defaultdict(list)
     seen = set()
     for root, folders, names in os.walk(folder, followlinks=True):

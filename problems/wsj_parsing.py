@@ -56,7 +56,7 @@ class ParsingProblem(Problem):
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (words, linearised tree), each separated by spaces; in train, after each tree its fragments."""
+        """Yields (words, linearised tree), both with spaces; in train, after each tree its fragments."""
         write = find_linearisation(self.linearisation).write
         draw = random.Random(1)
         for tree in self.trees(split, tmp_dir):
@@ -96,7 +96,6 @@ class WsjParsing(ParsingProblem):
         return _read_clean(paths)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The tree files of all splits."""
         return [path for split in self.splits() for path in self._paths(split, tmp_dir)]
 
     def _paths(self, split: str, tmp_dir: Path | None) -> list[Path]:
@@ -150,7 +149,6 @@ class WsjParsingSemi(WsjParsing):
         return self._symbols(super().trees("train", tmp_dir))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The tree files of all splits, and the extra ones."""
         return [*super().files(tmp_dir), *self._extra()]
 
     def _extra(self) -> list[Path]:

@@ -28,11 +28,10 @@ class Facts(NamedTuple):
     low: float | None = None  # the least value
     high: float | None = None  # the greatest value
     choices: tuple[str, ...] = ()  # all values, unless empty
-    model: bool = False  # it is part of the model: with another value, a run's checkpoints would mean something else
+    model: bool = False  # with another value, a run's checkpoints would be of another model
     t2t: bool = True  # tensor2tensor has an hparam of this name
 
     def in_range(self, value: float) -> bool:
-        """Whether the value is neither too small nor too large."""
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     @property
@@ -64,12 +63,11 @@ def required_field(kind: type[T], meaning: str, low: float | None = None, high: 
 
 
 def facts_of(field: dataclasses.Field[Any]) -> Facts:
-    """What the field's declaration says; of one made without `checked_field`, the type of its default alone."""
+    """What the field's declaration says; without `checked_field`, the type of its default alone."""
     return field.metadata.get("facts") or Facts(type(field.default), "")
 
 
 def default_of(field: dataclasses.Field[T]) -> T | None:
-    """The field's default, or None if it has none."""
     return None if field.default is dataclasses.MISSING else field.default
 
 
@@ -113,7 +111,6 @@ class CheckedFields:
         return dataclasses.replace(self, **changes)
 
     def to_json(self) -> str:
-        """Every field, as a JSON object."""
         return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
 
     @classmethod
@@ -124,7 +121,7 @@ class CheckedFields:
         """
         try:
             values = json.loads(text)
-        except (ValueError, RecursionError) as error:  # not JSON, a number of thousands of digits, brackets as deep
+        except (ValueError, RecursionError) as error:  # a huge number, or too many brackets
             raise ValueError(f"The hparams must be a JSON object. Received text that is not: {error}.") from error
         if not isinstance(values, dict):
             raise ValueError(f"The hparams must be a JSON object. Received: a {type(values).__name__}.")

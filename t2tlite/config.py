@@ -14,13 +14,13 @@ T2T_SCHEDULE = "constant*linear_warmup*rsqrt_decay*rsqrt_hidden_size"  # the nam
 
 
 def model_field(default: T, meaning: str, low: float | None = None, choices: tuple[str, ...] = ()) -> T:
-    """A field that is part of the model: with another value, a run's checkpoints would mean something else."""
+    """A field that is part of the model, see `Facts`."""
     return checked_field(default, meaning, low, choices=choices, model=True)
 
 
 @dataclasses.dataclass(frozen=True)
 class HParams(CheckedFields):
-    """A model and its training. The defaults are the paper's base model; "section" means a section of the paper."""
+    """A model and its training. The defaults are the paper's base model, and sections are the paper's."""
 
     # The model, section 3.
     hidden_size: int = model_field(512, "d_model, width of every layer's output", low=2)
@@ -154,7 +154,7 @@ class HParams(CheckedFields):
             )
 
     def for_replicas(self, replicas: int) -> HParams:
-        """The same hparams with the accumulate_steps that global_batch_tokens needs on this number of replicas.
+        """The same hparams with the accumulate_steps that global_batch_tokens needs on so many replicas.
 
         >>> [HParams(global_batch_tokens=25_000).for_replicas(n).accumulate_steps for n in (1, 2, 8)]
         [7, 4, 1]
@@ -164,17 +164,15 @@ class HParams(CheckedFields):
         return dataclasses.replace(self, accumulate_steps=-(-self.global_batch_tokens // (self.batch_size * replicas)))
 
     def batch_tokens(self, replicas: int) -> int:
-        """Tokens of an optimizer step's batch on this number of replicas, padding counted, of the longer side."""
+        """Tokens of an optimizer step's batch on so many replicas, padding counted, of the longer side."""
         return self.global_batch_tokens or self.batch_size * self.accumulate_steps * replicas
 
     @property
     def encoder_layers(self) -> int:
-        """Layers in the encoder."""
         return self.num_encoder_layers or self.num_hidden_layers
 
     @property
     def decoder_layers(self) -> int:
-        """Layers in the decoder."""
         return self.num_decoder_layers or self.num_hidden_layers
 
     @property
@@ -189,7 +187,7 @@ class HParams(CheckedFields):
 
     @property
     def max_positions(self) -> int | None:
-        """The number of positions that the model can represent: max_length if they are learned, otherwise None."""
+        """The number of positions that the model can represent: max_length if learned, otherwise None."""
         return self.max_length if self.pos == "emb" else None
 
     def check_positions(self, longest: int, what: str) -> None:
@@ -202,7 +200,7 @@ class HParams(CheckedFields):
 
     @property
     def pre_norm(self) -> bool:
-        """Whether sublayers normalise their input (and each stack its output) rather than the residual sum."""
+        """Whether sublayers normalise their input, and each stack its output, not the residual sum."""
         return self.layer_preprocess_sequence == "n"
 
 

@@ -1,4 +1,4 @@
-"""What the library says to the user: lines on standard error, written beside progress bars and never into them."""
+"""What the library says to the user: lines on standard error, never written into progress bars."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def quiet_stderr() -> Iterator[None]:
 
 
 class _Redirection:
-    """File descriptor 2, which belongs to the process: the first block redirects it to a file, the last restores it."""
+    """File descriptor 2, one for the process: the first block redirects it to a file, the last restores it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -60,7 +60,6 @@ class _Redirection:
             self._printed = size
 
     def end(self) -> None:
-        """Ends a block."""
         with self._lock:
             self._blocks -= 1
             if self._blocks == 0:

@@ -51,7 +51,7 @@ def register_problem(cls: type[T]) -> type[T]:
 
 
 def register_task(cls: type[T]) -> type[T]:
-    """Registers a Task class under its attribute `name`. Raises ValueError if the name is taken, or it has none."""
+    """Registers a Task class under its `name`. Raises ValueError if that is taken or missing."""
     name = vars(cls).get("name")
     if not isinstance(name, str) or not name:
         raise ValueError(f"A task needs a class attribute `name`, a text. Received: {cls.__name__} with {name!r}.")
@@ -114,7 +114,6 @@ def list_problems() -> dict[str, str]:
 
 
 def list_hparams() -> dict[str, str]:
-    """Every hparam set's name and one-line description."""
     return _first_lines(_hparams)
 
 

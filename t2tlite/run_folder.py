@@ -141,7 +141,6 @@ class RunFolder:
     # the model and its data
 
     def exists(self) -> bool:
-        """Whether there is a run."""
         return self._hparams.is_file()
 
     def hparams(self) -> HParams:
@@ -165,7 +164,6 @@ class RunFolder:
         return read_record(self.path / MANIFEST, RunManifest, COPY_AGAIN)
 
     def has_manifest(self) -> bool:
-        """Whether there is a manifest."""
         return (self.path / MANIFEST).is_file()
 
     def encoders(self) -> tuple[TextEncoder, TextEncoder]:
@@ -219,7 +217,6 @@ class RunFolder:
         return {name: value for name, _, value in pairs}
 
     def write_environment(self, environment: Environment) -> None:
-        """Records versions and device."""
         write_record(self.path / "environment.json", environment)
 
     def environment(self) -> Environment | None:
@@ -227,7 +224,6 @@ class RunFolder:
         return self._optional("environment.json", Environment, "Delete it; training writes it again.")
 
     def write_trained_with(self, record: TrainedWith) -> None:
-        """Records seed, data, replicas and global batch."""
         write_record(self.path / "training.json", record)
 
     def trained_with(self) -> TrainedWith | None:
@@ -263,13 +259,11 @@ class RunFolder:
         return self._optional("best/best.json", DevEvaluation, "Delete the folder best.")
 
     def write_best(self, best: DevEvaluation) -> None:
-        """Records the metrics of the best checkpoint."""
         write_record(self.best_file, best)
 
     # its outputs
 
     def write_decode_record(self, record: DecodeRecord) -> None:
-        """Records how a split was decoded."""
         write_record(self.decoded_file(record.name, "json"), record)
 
     def decode_name(self, split: str, checkpoint: str, options: Mapping[str, Any] | None = None) -> str:

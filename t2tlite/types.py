@@ -109,7 +109,7 @@ class Seq2SeqModel(Protocol):
     def decode_step(
         self, tokens: Tensor, step: int | Tensor, ancestors: Tensor, cache: DecodingCache
     ) -> tuple[Tensor, DecodingCache]:
-        """Logits float32 [B, M, V] of each hypothesis' next token, and the cache with this position filled."""
+        """Logits float32 [B, M, V] of each next token, and the cache with this position filled."""
 
     def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
         """The cache of only some sentences of the batch, int32 [N], for `length` positions."""

@@ -72,7 +72,7 @@ def _verb_phrase(clause: Clause, person: int) -> str:
 
 
 def _verb_parts(clause: Clause, person: int, inverted: bool) -> tuple[str, str]:
-    """What a question begins with and "not" follows (does, can, will, is), if needed, and what comes after that."""
+    """The auxiliary that a question or "not" needs (does, can, will, is), and what comes after it."""
     if clause.tense == FUTURE:
         return "(MD will)", f"(VP {_verb(clause)})"
     if clause.modal and clause.modal is not WANT:

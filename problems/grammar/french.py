@@ -49,7 +49,7 @@ def _adjunct(clause: Clause) -> str:
 
 
 def _predication(clause: Clause, subject: Phrase, antecedent: Phrase | None = None) -> str:
-    """The verb, which agrees with the subject, and all that follows it; `antecedent` is a relative clause's object."""
+    """The verb, which agrees with the subject, and what follows; `antecedent`: a relative clause's object."""
     verb, person, clitic, rest = clause.verb.french, subject.person, _clitic(clause), ""
     if clause.modal:
         finite, rest, clitic = clause.modal.french.finite(PRESENT, person), joined(clitic, verb.infinitive), ""
@@ -76,7 +76,6 @@ def _clitic(clause: Clause) -> str:
 
 
 def _complements(clause: Clause, subject: Phrase) -> str:
-    """What follows the verb."""
     words = ["" if clause.question == "which" or isinstance(clause.object, Pronoun) else _object(clause)]
     if not isinstance(clause.recipient, Pronoun):
         words.append(_after_preposition("à", clause.recipient))
@@ -102,7 +101,7 @@ def _place(place: Place | None) -> str:
 
 
 def _after_preposition(preposition: str, phrase: Phrase | None) -> str:
-    """A noun phrase after its preposition, if it has one: au jardin, à côté des maisons, avec lui; or nothing."""
+    """A noun phrase after its preposition, if any: au jardin, à côté des maisons, avec lui; or nothing."""
     if phrase is None:
         return ""
     before, _, last = preposition.rpartition(" ")
@@ -121,7 +120,8 @@ def _noun_phrase(phrase: Phrase, form: int = SUBJECT) -> str:
         position, *forms = phrase.adjective.french
         if position == "before":
             words = f"{_agreeing(forms, phrase, words)} {words}"
-            determiner = "no" if phrase.plural and determiner in INDEFINITE else determiner  # de belles pommes
+            if phrase.plural and determiner in INDEFINITE:
+                determiner = "no"  # de belles pommes
         else:
             words = f"{words} {_agreeing(forms, phrase)}"
     article = _agreeing(lexicon.determiner(determiner).french, phrase, words)
@@ -140,6 +140,6 @@ def _relative(phrase: Nominal) -> str:
 
 
 def _agreeing(forms: Sequence[str], phrase: Phrase, next_words: str = "") -> str:
-    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that agrees with a noun phrase."""
+    """Of six forms (masculine, before a vowel, plural; feminine likewise) the one that agrees."""
     number = 2 if phrase.plural else 1 if re.match(_VOWEL, next_words) else 0
     return forms[number + 3 * phrase.feminine]

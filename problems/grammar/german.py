@@ -154,7 +154,7 @@ def _place(place: Place | None) -> str:
 
 
 def _noun_phrase(phrase: Phrase | None, case: str) -> str:
-    """A noun phrase in a case, or nothing. The relative clause of a subject follows it, that of an object the verb."""
+    """A noun phrase in a case, or nothing; a subject's relative clause follows it, an object's the verb."""
     if phrase is None:
         return ""
     if isinstance(phrase, Name):

@@ -1,4 +1,4 @@
-"""The words of the grammar in English, German and French, read from lexicon.txt, which says what its columns mean."""
+"""The words of the grammar in three languages, read from lexicon.txt, which explains its columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Word:
 
 @dataclass(frozen=True, eq=False)
 class Name(Word):
-    """The name of a person or a city; `person` is the form that its verb takes: 0 as I, 1 as he, 2 as we, 3 as they."""
+    """The name of a person or a city; `person` is its verb's form: 0 as I, 1 as he, 2 as we, 3 as they."""
 
     person: int
     plural: bool

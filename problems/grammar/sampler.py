@@ -51,7 +51,6 @@ class Sampler:
         raise ValueError(f"The last line of [{table}] in probabilities.txt must have no condition. Remove it.")
 
     def sentence(self) -> Clause:
-        """One sentence, at random."""
         kind = self.draw("sentence")
         others = {"question": self.question, "subordinate": self.with_subordinate, "report": self.report}
         if kind in others:
@@ -156,7 +155,8 @@ class Sampler:
         *negation, kind, conjunction = self.draw("report").split()
         clause = Clause(VERBS[kind][0], PRESENT, self.person(pairs=False), negation="".join(negation))
         if kind == "say":
-            clause.verb = self.choice(VERBS["say"][: -1 if reported.tense == PAST else None])  # no hope for the past
+            verbs = VERBS["say"][:-1] if reported.tense == PAST else VERBS["say"]  # no hope for the past
+            clause.verb = self.choice(verbs)
         reported.conjunction, reported.fronted = lexicon.CONJUNCTIONS[conjunction], False
         clause.subordinate = reported
         return clause

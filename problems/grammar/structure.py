@@ -23,12 +23,10 @@ class Nominal:
 
     @property
     def person(self) -> int:
-        """As in Name."""
         return 3 if self.plural else 1
 
     @property
     def feminine(self) -> bool:
-        """As in Name."""
         return self.noun.french[0] == "f"
 
 
@@ -44,7 +42,6 @@ class Pair:
 
     @property
     def feminine(self) -> bool:
-        """As in Name."""
         return self.first.feminine and self.second.feminine
 
 

@@ -35,7 +35,6 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        """The problem's name, with `_rev` if it is reversed."""
         return self.manifest.name
 
     @functools.cached_property
@@ -88,7 +87,7 @@ def open_dataset(data_dir: str | Path, problem_name: str | None = None, command:
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
-    """Raises FileNotFoundError or ValueError if a file is missing or has another size than the manifest records."""
+    """Raises FileNotFoundError or ValueError if a file is missing or has not the recorded size."""
     for entry in manifest.entries():
         path = folder / entry.file
         if not path.is_file():
@@ -101,7 +100,7 @@ def check_files(folder: Path, manifest: Manifest) -> None:
 
 
 def check_contents(folder: Path, entries: Iterable[VocabularyEntry | ShardEntry]) -> None:
-    """Raises ValueError if the content of a file is not the recorded content; reads some 1.5 GB/s per core."""
+    """Raises ValueError if a file has not the recorded content; reads some 1.5 GB/s per core."""
     with ThreadPoolExecutor(os.cpu_count()) as threads:  # hashing releases Python's lock
         checks = [threads.submit(check_sha256, folder / entry.file, entry.sha256, REGENERATE_HINT) for entry in entries]
     for check in checks:

@@ -30,7 +30,7 @@ from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
 CHUNK_PAIRS = 50_000  # the most pairs in a shard
-CHUNK_CHARACTERS = 16_000_000  # a shard ends with the pair that reaches this, so that long texts do not fill memory
+CHUNK_CHARACTERS = 16_000_000  # a shard ends with the pair that reaches this: long texts must not fill memory
 
 DROPPED = ("empty", "too_long", "length_ratio")  # why training pairs are left out, in the order of the checks
 
@@ -47,7 +47,7 @@ class ChunkTask:
 
 
 def chunks(pairs: Iterable[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
-    """Splits pairs into chunks that end at CHUNK_PAIRS pairs or CHUNK_CHARACTERS characters, whichever is first."""
+    """Splits pairs into chunks of CHUNK_PAIRS pairs, or of fewer that have CHUNK_CHARACTERS characters."""
     chunk: list[tuple[str, str]] = []
     characters = 0
     for pair in pairs:
@@ -110,7 +110,7 @@ def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list
     done = []
     try:
         for task in tasks:
-            task = dataclasses.replace(task, path=task.path.absolute())  # workers have a current folder of their own
+            task = dataclasses.replace(task, path=task.path.absolute())  # workers have other current folders
             if not task.path.exists():
                 chunks_of[task.path] = temporary_path(task.path)
                 chunks_of[task.path].write_bytes(pickle.dumps(task))
@@ -159,7 +159,7 @@ def _work(task: ChunkTask) -> tuple[str, SplitEntry]:
 
 
 def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, SplitEntry]:
-    """Writes a shard, unless it exists, and returns its split and the manifest's entry for this shard alone."""
+    """Writes a shard, unless it exists; returns its split and the manifest's entry for it alone."""
     if task.path.exists():
         store = TokenStore([task.path])
         dropped = json.loads(read_notes(task.path)["dropped"])

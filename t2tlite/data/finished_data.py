@@ -1,4 +1,4 @@
-"""Checks whether complete data is what would be made now, so that it is neither made twice nor overwritten."""
+"""Checks whether complete data is what would be made now: it is neither made twice nor overwritten."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from t2tlite.files.atomic_file import file_sha256
 
 
 def options(problem: Problem) -> dict[str, Any]:
-    """The problem's options as the manifest records them: vocabulary files by their SHA-256, not their path."""
+    """The problem's options as the manifest records them, with the SHA-256 of vocabulary files."""
     fields = {field.name: getattr(problem, field.name) for field in registry.option_fields(type(problem))}
     fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
     return json.loads(json.dumps(fields, default=str))

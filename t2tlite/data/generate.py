@@ -183,7 +183,7 @@ class DataBuild:
         return sample
 
     def learn_vocabulary(self, sample: TextSample) -> None:
-        """Step 2: learns or copies the vocabulary, unless an interrupted run has made it from the same text."""
+        """Step 2: learns or copies the vocabulary, unless an interrupted run made it from this text."""
         (self.folder / MANIFEST).unlink(missing_ok=True)  # of data with a missing or changed file
         remove_temporary_files(self.folder)
         unfinished, begun = self.folder / UNFINISHED, None
@@ -198,7 +198,7 @@ class DataBuild:
         else:
             vocab_size = problem.vocab_size or default_vocab_size(self.pairs["train"])
             with progress_bar(bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces") as bar:
-                shrink = problem.has_default("vocab_size")
+                shrink = problem.vocab_size == type(problem).vocab_size  # the default
                 symbols = tuple(dict.fromkeys((*problem.symbols(self.tmp_dir), *problem.user_symbols)))
                 sample.learn_vocabulary(vocab_size, self.vocabularies[0], symbols, shrink)
                 bar.refresh()

@@ -14,7 +14,7 @@ from t2tlite.data.token_store import TokenStore
 
 
 class Part(NamedTuple):
-    """One replica's part of a global batch, split into micro-batches; rows of padding fill up the last parts."""
+    """One replica's part of a global batch, in micro-batches; rows of padding fill up the last parts."""
 
     inputs: Any  # int32 [A, R, S]
     targets: Any  # int32 [A, R, T]
@@ -58,7 +58,7 @@ def load_part(store: TokenStore, plan: BatchPlan, step: int, replica: int, repli
 def distribute(
     strategy: tf.distribute.Strategy, store: TokenStore, plan: BatchPlan, start: int, stop: int, micro_batches: int = 1
 ) -> Any:
-    """A distributed dataset of the `Part`s of global batches start, ..., stop - 1, one on each replica at each step."""
+    """A distributed dataset of each replica's `Part`s of the global batches start, ..., stop - 1."""
     replicas = strategy.num_replicas_in_sync
 
     def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:

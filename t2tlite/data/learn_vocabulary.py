@@ -13,7 +13,7 @@ from t2tlite.vocabularies.encoders import ENDINGS, open_encoder, vocabulary_type
 from t2tlite.vocabularies.sentencepiece_encoder import MAX_VOCAB_SIZE, VocabularySizeError, train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 
-SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; a byte-pair vocabulary hardly changes with more
+SAMPLE_CHARACTERS = 200_000_000  # some 700,000 pairs of news text; more would hardly change a vocabulary
 MAX_TEXT_CHARACTERS = 10_000  # kept of each text
 SMALL_TEXT = 5_000_000  # characters; all pieces that they can have are learned within seconds
 PAIR_OVERHEAD = 120  # bytes that Python needs for the two texts of a pair in addition to their characters
@@ -73,7 +73,7 @@ class TextSample:
     def _both_bounds(
         self, known: VocabularySizeError, vocab_size: int, path: Path, symbols: Sequence[str]
     ) -> VocabularySizeError:
-        """The error with both bounds; learning an impossible vocabulary reveals the bound that is not known yet."""
+        """The error with both bounds; learning an impossible vocabulary reveals the unknown one."""
         smallest, largest = known.smallest, known.largest
         try:
             if smallest is None:
@@ -95,7 +95,7 @@ def default_vocab_size(pairs: int) -> int:
 
 
 def check_vocabulary_options(problem: Problem) -> None:
-    """Raises ValueError or FileNotFoundError if `vocab_type` or `vocab_file` is wrong or a vocabulary is damaged."""
+    """Raises ValueError or FileNotFoundError for wrong options, or a damaged vocabulary."""
     if problem.vocab_type not in ENDINGS:
         raise ValueError(f"vocab_type must be one of {', '.join(ENDINGS)}. Received: {problem.vocab_type!r}.")
     if len(problem.vocab_file) > 2:
@@ -116,7 +116,8 @@ def check_vocabulary_options(problem: Problem) -> None:
 
 def _check_symbols(problem: Problem) -> None:
     symbols, received = problem.user_symbols, ",".join(problem.user_symbols)
-    if any(not symbol or symbol != "".join(symbol.split()) for symbol in symbols) or len({*symbols}) < len(symbols):
+    are_words = all(symbol.split() == [symbol] for symbol in symbols)
+    if not are_words or len({*symbols}) < len(symbols):
         raise ValueError(f"user_symbols must be different strings without white space. Received: {received!r}.")
     if symbols and problem.vocab_type != "sentencepiece":
         raise ValueError(f"user_symbols need vocab_type=sentencepiece. Received: {received} with {problem.vocab_type}.")

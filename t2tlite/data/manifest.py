@@ -32,7 +32,6 @@ class FileEntry:
 
     @classmethod
     def of(cls, path: Path) -> FileEntry:
-        """The entry of a file."""
         status = path.stat()
         return cls(path.name, status.st_size, status.st_mtime_ns, file_sha256(path))
 
@@ -144,7 +143,7 @@ class RunManifest(Manifest):
     reverse: bool  # source and target are swapped relative to the files
     data_dir: str  # where the data was during training; "" for an imported run
     imported_from: ImportedFrom | None = None
-    target_space: int | None = None  # for an imported run: the row of the target space embedding that was imported
+    target_space: int | None = None  # of an imported run: the row of the target space embedding
 
     @classmethod
     def of(cls, manifest: Manifest, reverse: bool, data_dir: Path) -> RunManifest:
@@ -183,14 +182,12 @@ class RunManifest(Manifest):
     @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
-        shards = [
-            shard.sha256 for split in ("train", "dev") if split in self.splits for shard in self.split(split).shards
-        ]
+        splits = [self.splits[name] for name in ("train", "dev") if name in self.splits]
+        shards = [shard.sha256 for split in splits for shard in split.shards]
         return hashlib.sha256("+".join(shards).encode()).hexdigest()
 
     @property
     def language_pair(self) -> tuple[str, str]:
-        """The language codes of source and target."""
         pair = self.languages.source, self.languages.target
         return pair[::-1] if self.reverse else pair
 
@@ -214,7 +211,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def holds_data(folder: Path) -> bool:
-    """Whether a folder has the manifest of data, damaged or not. The manifest of a run also has a direction."""
+    """Whether a folder has the manifest of data, damaged or not; that of a run has a direction, too."""
     try:
         return "reverse" not in read_record(folder / MANIFEST, dict[str, Any], "")
     except FileNotFoundError:

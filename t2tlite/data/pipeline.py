@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 WorkerFunction = Callable[[Any], None]  # of a task
-QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in processes of their own; Beam's default is INFO
+QUIET = ["--default_sdk_harness_log_level=ERROR"]  # of workers in other processes; Beam's default is INFO
 DASK = "DaskRunner"  # Beam knows other runners by their short names
 DASK_RUNNER = "apache_beam.runners.dask.dask_runner.DaskRunner"
 DASK_PARTITIONS = ("--dask_partition_size", "--dask_npartitions")
@@ -31,7 +31,7 @@ class Pipeline:
     """An Apache Beam runner and its options."""
 
     runner: str  # DirectRunner on this machine, DaskRunner, DataflowRunner, FlinkRunner, SparkRunner, ...
-    options: str = ""  # Beam's own, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
+    options: str = ""  # Beam's, as on a command line: "--direct_num_workers=2 --direct_running_mode=in_memory"
 
     def run(self, start: Callable[[], WorkerFunction], tasks: Sequence[Any]) -> None:
         """Calls `start` in each thread of each worker, and the function that it returns once or more with each task.
@@ -45,7 +45,7 @@ class Pipeline:
         pipeline | beam.Create(tasks) | beam.Reshuffle() | beam.Map(call)
         try:
             result = pipeline.run()
-            with contextlib.closing(getattr(result, "client", io.BytesIO())):  # Dask's connection stays open otherwise
+            with contextlib.closing(getattr(result, "client", io.BytesIO())):  # Dask's connection
                 result.wait_until_finish()
         except Exception as error:  # of any type, and often with a worker's whole traceback as its message
             reason = (str(error).strip() or repr(error)).splitlines()[-1]
@@ -73,7 +73,7 @@ class Pipeline:
         runner = DASK_RUNNER if self.runner == DASK else self.runner
         defaults = QUIET
         if runner == DASK_RUNNER and not any(name in self.options for name in DASK_PARTITIONS):
-            defaults = [*QUIET, "--dask_partition_size=1"]  # otherwise 128 tasks, and fewer would all run on one worker
+            defaults = [*QUIET, "--dask_partition_size=1"]  # otherwise a worker gets 128 tasks, perhaps all
         if runner == DASK_RUNNER and importlib.util.find_spec("distributed") is None:
             raise ValueError(f"--beam_runner={self.runner} needs Dask. Install it with pip install 't2tlite[dask]'.")
         try:
@@ -82,7 +82,7 @@ class Pipeline:
             raise ValueError(f"--beam_runner must be a runner of Apache Beam. Received: {error}") from error
         with contextlib.redirect_stderr(io.StringIO()) as complaint:
             try:
-                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]  # of an option twice, the last
+                given = [f"--runner={runner}", *defaults, *shlex.split(self.options)]  # the last value counts
                 options = PipelineOptions(given)
                 if self.runner == "DirectRunner":  # otherwise it downloads and runs another runner, Prism
                     options.view_as(TypeOptions).allow_unsafe_triggers = True

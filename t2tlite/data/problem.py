@@ -17,7 +17,7 @@ from t2tlite.checked_fields import CheckedFields, checked_field
 SPLITS = ("train", "dev", "test")
 
 
-option = checked_field  # a field that is an option of a problem; its flag's help text is the meaning and the default
+option = checked_field  # a field that is an option of a problem; its flag's help is the meaning and the default
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,10 +70,6 @@ class Problem(CheckedFields):
             if isinstance(field.default, tuple) and isinstance(value, str):
                 raise ValueError(f"{field.name} must be a tuple. Received: {value!r}. Write ({value!r},).")
         super().__post_init__()
-
-    def has_default(self, name: str) -> bool:
-        """Whether the option of that name has the default of the problem's class."""
-        return getattr(self, name) == type(self).__dataclass_fields__[name].default
 
     def name(self) -> str:
         """The name of the data: the registered name without `_rev`."""

@@ -47,7 +47,7 @@ def word_weights(
 
     Each word is the indices of its pieces.
     """
-    by_source = np.stack([weights[:, pieces].sum(axis=1) for pieces in source_words], axis=1)  # [T, source words]
+    by_source = np.stack([weights[:, pieces].sum(axis=1) for pieces in source_words], axis=1)  # [T, words]
     return np.array([by_source[pieces].mean(axis=0) for pieces in target_words])
 
 

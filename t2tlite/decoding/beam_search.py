@@ -138,12 +138,13 @@ class _BeamSearch:
         )
         ancestors = ops.zeros((batch, beam_size, capacity, beam_size), dtype="float32")
         sentences = ops.arange(batch, dtype="int32")
-        return BeamState(ops.convert_to_tensor(0, dtype="int32"), sentences, max_lengths, hypotheses, ancestors, cache)
+        step = ops.convert_to_tensor(0, dtype="int32")
+        return BeamState(step, sentences, max_lengths, hypotheses, ancestors, cache)
 
     def unfinished(self, state: BeamState) -> Tensor:
         """bool [B]: sentences whose n best results may still change."""
         max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
-        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # if all further tokens are certain
+        best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # all further tokens certain
         scores = state.hypotheses.finished_scores
         is_final = is_filled(scores[:, 0]) if self.beam_size == 1 else scores[:, self.n_best - 1] >= best_possible
         return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)

@@ -47,7 +47,7 @@ def no_repeat_ngram(size: int, logits: Tensor, ids: Tensor, step: Tensor, senten
 def forced_prefix(
     prefixes: Tensor, otherwise: Constraint, logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor
 ) -> Tensor:
-    """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, the constraint `otherwise` applies."""
+    """Forces the tokens of `prefixes`, int32 [B, L]; where they are PAD, `otherwise` applies."""
     forced = ops.take(ops.take(prefixes, step, axis=1), sentences)[:, None, None]  # [N, 1, 1]
     is_forced = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), forced)  # [N, 1, V]
     allowed = otherwise(logits, ids, step, sentences)

@@ -234,7 +234,7 @@ def search(
 
 
 def log_probs(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> Tensor:
-    """The log-probability of each target, given its source: int32 [B, S] and [B, T], EOS included, to float32 [B]."""
+    """The log-probability of each target, EOS included: int32 [B, S] and [B, T] to float32 [B]."""
     losses = tf.nn.sparse_softmax_cross_entropy_with_logits(targets, model(inputs, targets))  # [B, T]
     return -tf.reduce_sum(losses * tf.cast(targets != PAD, tf.float32), axis=1)
 

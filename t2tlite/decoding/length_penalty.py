@@ -8,5 +8,5 @@ Number = TypeVar("Number")  # float, or a float tensor
 
 
 def length_penalty(length: Number, alpha: float | Number) -> Number:
-    """((5 + length) / 6)^alpha (equation 14); `length` is in tokens, EOS included, and floating-point if a tensor."""
+    """((5 + length) / 6)^alpha (equation 14); `length` in tokens, EOS included; a tensor is of floats."""
     return ((5.0 + length) / 6.0) ** alpha  # type: ignore[operator]

@@ -38,11 +38,11 @@ class Rules:
         return task
 
     def batches(self, sources: Sequence[str], batch_size: int) -> list[list[int]] | None:
-        """The indices of sources to decode together; None leaves it to the decoder, whose batch_size counts tokens."""
+        """The indices of sources to decode together; None leaves it to the decoder, in tokens."""
         return None
 
     def limits(self, lengths: np.ndarray, extra_length: int) -> np.ndarray:
-        """The maximum number of tokens of each output, EOS included: int [B], given the lengths of its batch."""
+        """The maximum tokens of each output, EOS included, int [B], given the lengths of its batch."""
         return lengths + extra_length + 1  # the EOS is not counted in a source's length
 
     def penalties(self, options: DecodeHParams) -> Penalties:
@@ -86,5 +86,4 @@ OURS, TENSOR2TENSORS = Rules(), Tensor2TensorRules()
 
 
 def rules_of(options: DecodeHParams) -> Rules:
-    """The rules that the options select."""
     return TENSOR2TENSORS if options.t2t_rules else OURS

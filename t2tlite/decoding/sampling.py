@@ -124,4 +124,6 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
     above = ops.logical_and(sums > threshold, weights > 0)  # parallel sums may not be monotonic
-    return ops.cast(ops.argmax(ops.cast(above, "float32"), axis=-1), "int32")  # a GPU has no ArgMax of integers
+    return ops.cast(
+        ops.argmax(ops.cast(above, "float32"), axis=-1), "int32"
+    )  # no integers: a GPU has no ArgMax of them

@@ -32,7 +32,7 @@ NO_FILE = Origin()
 
 
 def as_list(sentences: str | Iterable[str]) -> list[str]:
-    """The sentences as a list, from one string or an iterable of strings; raises ValueError for anything else."""
+    """One string or an iterable of strings as a list; raises ValueError for anything else."""
     if not isinstance(sentences, Iterable):
         raise ValueError(f"A string or a list of strings is required. Received: {sentences!r}.")
     return [sentences] if isinstance(sentences, str) else list(sentences)
@@ -73,7 +73,7 @@ def encode_within(
 
 
 def check_lengths(limit: int, encoder: TextEncoder, sentences: Iterable[str], origin: Origin) -> None:
-    """Raises ValueError as `encode_within`, but encodes only sentences that may be too long, since encoding is slow."""
+    """Raises ValueError as `encode_within`; encodes, which is slow, only what may be too long."""
     for i, sentence in enumerate(sentences):
         if UTF8_BYTES * len(sentence) >= limit:
             encode_within(limit, encoder, [sentence], origin.after(i))

@@ -40,7 +40,6 @@ class Decoded(NamedTuple):
 
     @property
     def best(self) -> list[Output]:
-        """The best output of each sentence."""
         return [outputs[0] for outputs in self.n_best]
 
 

@@ -27,7 +27,7 @@ from t2tlite.decoding.tree_guide import (
 from t2tlite.tokens import EOS
 from t2tlite.types import Tensor
 
-MAX_NESTED = 6  # opening brackets without a word between them; more occur in 22 of 107,000 places of GUM's trees
+MAX_NESTED = 6  # opening brackets without a word between; more occur in 22 of 107,000 places of GUM's trees
 # A word counts at least as much as all words together, less this. Otherwise a search for which the sentence's next word
 # is improbable, since the model expects another, opens one constituent after the other to put it off.
 UNEXPECTED = 1.0
@@ -42,7 +42,7 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         choices: int32 [B, W], the guides' choices, then ABSENT.
         max_lengths: int32 [B], of the sequences, EOS included.
     """
-    words = ops.where(ops.arange(ops.shape(classes)[1]) > EOS, classes[0], -1)  # [V], the classes without PAD and EOS
+    words = ops.where(ops.arange(ops.shape(classes)[1]) > EOS, classes[0], -1)  # [V], without PAD and EOS
     wanted = ops.sum(ops.cast(choices >= 0, "int32"), axis=1) - 1  # [B], tokens of the words
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:

@@ -25,7 +25,7 @@ ABSENT = -1  # the choices beyond the EOS of a sentence
 class Guide(NamedTuple):
     """What the tokens of a sentence's tree may be."""
 
-    classes: np.ndarray  # int32 [2, V]: of each token the class, and of an opening bracket that of its closing bracket
+    classes: np.ndarray  # int32 [2, V]: each token's class, and an opening bracket's that of its closing one
     tokens: list[int]  # [W]: those of the words, and EOS
     choices: list[int]  # [W]: what may be chosen instead, 0 inside a word
 

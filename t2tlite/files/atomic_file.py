@@ -47,7 +47,7 @@ def atomic_file(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def temporary_path(path: Path) -> Path:
-    """`.NAME.<random>.tmp` beside `path`, the name of a new file; `remove_temporary_files` removes it after a kill."""
+    """`.NAME.<random>.tmp` beside `path`, for a new file; `remove_temporary_files` removes it after a kill."""
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
 
 
@@ -61,7 +61,7 @@ def replaceable(path: str | Path) -> Path | None:
 
 
 def open_directly(path: str | Path) -> BinaryIO:
-    """Opens what cannot be replaced for writing: a device, a pipe, or a file descriptor such as /dev/stdout."""
+    """Opens for writing what cannot be replaced: a device, a pipe, or a file descriptor (/dev/stdout)."""
     target = _follow(Path(path))
     sys.stdout.flush()  # what was printed before comes first
     return open(os.dup(target) if isinstance(target, int) else target, "wb")
@@ -132,7 +132,6 @@ def check_sha256(path: Path, sha256: str, advice: str) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

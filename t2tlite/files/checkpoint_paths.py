@@ -18,12 +18,12 @@ from pathlib import Path
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
 
 CHECKPOINT_PREFIX = "model.ckpt"
-NEWEST, BEST, AVERAGED = "newest", "best", "averaged"  # choices of a run's checkpoint; the last two are its folders
+NEWEST, BEST, AVERAGED = "newest", "best", "averaged"  # a run's checkpoint; the last two are folders
 SAVING = ".saving"  # the folder in which a checkpoint is written before it is moved to its place
 
 
 def list_checkpoints(folder: Path) -> list[str]:
-    """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; empty if there is no such folder."""
+    """The checkpoints directly in a folder, `folder/model.ckpt-N`, oldest first; the folder may be absent."""
     name = re.compile(rf"{re.escape(CHECKPOINT_PREFIX)}-\d+\.index")
     checkpoints = [str(path.with_suffix("")) for path in folder.glob("*.index") if name.fullmatch(path.name)]
     return sorted(checkpoints, key=step_of)
@@ -107,7 +107,7 @@ def checkpoint_identity(path: str) -> str:
 
 @contextlib.contextmanager
 def saving_folder(folder: Path) -> Iterator[Path]:
-    """An empty folder to write checkpoints in, which are moved to `folder` when the block ends without an exception."""
+    """An empty folder for checkpoints, which are moved to `folder` if the block ends without an exception."""
     temporary = folder / SAVING
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
@@ -131,7 +131,6 @@ def copy_checkpoint(path: str, folder: Path) -> str:
 
 
 def remove_checkpoint(path: str) -> None:
-    """Removes a checkpoint."""
     for file in reversed(_files(path)):
         file.unlink(missing_ok=True)
 
@@ -144,7 +143,7 @@ def remove_other_checkpoints(path: str) -> None:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes what killed processes left in a folder of checkpoints; no other process may be writing there."""
+    """Removes what killed processes left in a folder of checkpoints, where no other may be writing."""
     if not folder.is_dir():
         return
     remove_temporary_files(folder)

@@ -28,7 +28,7 @@ def only_process(folder: Path, what: str, wait: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if os.fstat(handle).st_size == 0:  # otherwise it is a file of the user's, since t2tlite writes nothing into it
+        if os.fstat(handle).st_size == 0:  # otherwise it is the user's: t2tlite writes nothing into it
             path.unlink(missing_ok=True)
         os.close(handle)
         with contextlib.suppress(OSError):

@@ -19,7 +19,7 @@ Amount = Annotated[float, msgspec.Meta(ge=0, le=1e100)]  # seconds, operations, 
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+$", max_length=255)]
 
 
-FORMAT_VERSION = 1  # of every record. Raise it when a record changes so that an older reader would misread it.
+FORMAT_VERSION = 1  # of every record; raised when older readers would misread a changed one
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,8 +54,8 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 
 
 def write_record(path: Path, record: Any) -> None:
-    """Writes a dataclass or a dict as a JSON object, atomically; fields of dataclasses that are None are left out."""
+    """Writes a dataclass, without fields that are None, or a dict as a JSON object, atomically."""
     if not isinstance(record, dict):
-        record = dataclasses.asdict(record, dict_factory=lambda fields: {k: v for k, v in fields if v is not None})
+        record = dataclasses.asdict(record, dict_factory=lambda items: {k: v for k, v in items if v is not None})
     versioned = {"format_version": FORMAT_VERSION, **record}
     write_text(path, json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")

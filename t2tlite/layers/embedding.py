@@ -1,4 +1,4 @@
-"""Tokens to vectors, vectors to logits over tokens, with one matrix (section 3.4); and positions (section 3.5)."""
+"""Tokens to vectors, vectors to logits, with one matrix (section 3.4); and positions (section 3.5)."""
 
 # B batch, T length, D hidden size, V vocabulary
 
@@ -82,7 +82,7 @@ class Positions(keras.layers.Layer):
             )
 
     def call(self, x: Tensor, start: int | Tensor = 0) -> Tensor:
-        """Adds to `x` [B, T, D] the vectors of positions start, start + 1, ..., counted from 0; returns [B, T, D]."""
+        """Adds to `x` [B, T, D] the vectors of positions start, start + 1, ..., counted from 0."""
         if self.kind == "none":
             return x
         at = ops.arange(ops.shape(x)[1]) + start  # [T]

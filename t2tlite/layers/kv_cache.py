@@ -32,7 +32,7 @@ def empty_cache(heads: int, batch: Tensor, capacity: int | Tensor, slots: int, s
 
 
 def resize(cache: Tensor, sentences: Tensor, capacity: Tensor) -> Tensor:
-    """[H, B, C, M, K] -> [H, N, capacity, M, K] of only some sentences, int32 [N]; new positions are zeros."""
+    """[H, B, C, M, K] -> [H, N, capacity, M, K] of some sentences, int32 [N]; new positions are zeros."""
     heads, _, old_capacity, slots, size = ops.shape(cache)
     added = capacity - old_capacity
     cache = ops.pad(ops.take(cache, sentences, axis=1), ((0, 0), (0, 0), (0, added), (0, 0), (0, 0)))
@@ -57,7 +57,7 @@ def cache_slot(cache: Tensor, step: int | Tensor) -> CacheSlot:
 
 
 def write(cache: Tensor, slot: CacheSlot, new: Tensor) -> Tensor:
-    """The cache [H, B, C, M, K] with `new` [H, B, M, K] in a slot; the cache given must not be used any more."""
+    """The cache [H, B, C, M, K] with `new` [H, B, M, K] in a slot; the given one must not be used again."""
     heads, _, capacity, hypotheses, size = cache.shape
     if capacity is not None:
         return ops.slice_update(cache, (0, 0, slot.position, 0, 0), new[:, :, None])

@@ -19,7 +19,7 @@ from t2tlite.types import Config, Seed, Tensor
 
 @keras.saving.register_keras_serializable("t2tlite")
 class Dense(keras.layers.Dense):
-    """x W + b over the last axis as one product of rows, of which Keras makes more where lengths are not known."""
+    """x W + b over the last axis as one product of rows; Keras makes several of unknown lengths."""
 
     def call(self, inputs: Tensor) -> Tensor:
         """[..., D] -> [..., units]."""

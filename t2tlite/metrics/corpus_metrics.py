@@ -87,7 +87,6 @@ class Difference(NamedTuple):
 
     @property
     def is_significant(self) -> bool:
-        """Whether p is below 0.05."""
         return self.p < SIGNIFICANT
 
 

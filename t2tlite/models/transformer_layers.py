@@ -28,7 +28,7 @@ class TransformerLayer(keras.layers.Layer):
         self.hparams = hparams
 
     def build(self, input_shape: object = None) -> None:
-        """Makes all weights. In checkpoints those of a sublayer are named after its residual connection too."""
+        """Makes all weights; checkpoints name a sublayer's after its residual connection, too."""
         for name in self.sublayers:
             residual = getattr(self, f"{name}_residual")
             residual.build((None, self.hparams.hidden_size))
@@ -89,7 +89,7 @@ class EncoderLayer(TransformerLayer):
         self.feed_forward, self.feed_forward_residual = self._feed_forward("feed_forward")
 
     def call(self, x: Tensor, bias: Tensor, seed: Seed = None, record: Record | None = None) -> Tensor:
-        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` receives the attention weights."""
+        """[B, S, D] -> [B, S, D]; `bias` [B, 1, 1, S] is the padding mask, `record` gets the weights."""
         y = self.self_attention_residual.enter(x)
         y = self.self_attention(y, y, bias, seed=fold(seed, 1), record=record)
         x = self.self_attention_residual.leave(x, y, seed=fold(seed, 3))

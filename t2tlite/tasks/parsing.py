@@ -84,7 +84,6 @@ class ParsingTask(Task):
         return [parse for _, parse in sorted(parses, key=lambda pair: pair[0])[:wanted]]
 
     def reference(self, source: str, reference: str) -> str:
-        """The gold tree in brackets."""
         return format_tree(self.linearisation.read(reference, split_words(source), fit_tags=False).tree)
 
     def score(
@@ -108,7 +107,7 @@ class ParsingTask(Task):
         return Score("F1", scores, {"F1": EVALB_SIGNATURE})
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
-        """The number of sequences, of those repaired to make trees, of repairs by kind, of last words like `end.`"""
+        """The numbers of sequences, of repaired ones, of repairs by kind, of last words like `end.`"""
         repairs = [output.repairs for output in outputs if isinstance(output, Parse)]
         kinds = {REPAIR + kind: times for kind, times in sum(repairs, Counter()).items()}
         trees = [output.tree for output in outputs if isinstance(output, Parse) and output.tree]
@@ -116,7 +115,7 @@ class ParsingTask(Task):
         return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), "glued": glued, **kinds})
 
     def summary(self, tally: Mapping[str, int]) -> str:
-        """How many sequences were repaired to make trees, and how; and how many sentences seem to be raw text."""
+        """How many sequences were repaired, and how; and how many sentences seem to be raw text."""
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
         listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
         repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
@@ -127,7 +126,6 @@ class ParsingTask(Task):
         return line
 
     def parser(self, problem: str) -> Task:
-        """This task."""
         return self
 
     def as_sequences(self) -> Task:
@@ -149,5 +147,4 @@ class SequenceTask(TranslationTask):
     def score(
         self, sources: Sequence[str], references: Sequence[str], sequences: Sequence[str], slow_metrics: bool = False
     ) -> Score:
-        """The scores of the trees that the sequences stand for."""
         return self.parsing.score(sources, references, sequences)

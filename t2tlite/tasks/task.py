@@ -102,7 +102,6 @@ class Task:
 
     @classmethod
     def from_options(cls, options: Mapping[str, object]) -> Task:
-        """The task of a problem with these options."""
         return cls()
 
     def source(self, sentence: str) -> str:

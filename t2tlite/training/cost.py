@@ -62,7 +62,7 @@ def parameter_counts(hparams: HParams, source_vocab_size: int, target_vocab_size
         rows = target_vocab_size
     attention = d * k + d * k + d * u + u * d  # W^Q, W^K, W^V, W^O; no biases
     feed_forward = d * f + f + f * d + d  # W1, b1, W2, b2
-    norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)  # one a sublayer, and one after each stack
+    norms = 2 * encoder + 3 * decoder + (2 if hparams.pre_norm else 0)  # one a sublayer, and after each stack
     return {
         "embedding": rows * d,
         "positions": 2 * (hparams.max_positions or 0) * d,  # learned: of source and target
@@ -166,14 +166,14 @@ def _activations(hparams: HParams, source_length: float, target_length: float) -
 
     def attention(queries: float, keys: float, keys_of_a_query: float) -> float:
         weights = queries * keys_of_a_query * h * (1 + dropped(hparams.attention_dropout))
-        return queries * (k + u + residual) + keys * (k + u) + weights  # queries, heads; keys, values; weights
+        return queries * (k + u + residual) + keys * (k + u) + weights  # queries, heads, keys, values, weights
 
     def self_attention(length: float, blocks: int) -> float:
         queries, keys_of_a_query = _blocks(hparams, length, blocks)
-        copies = blocks if hparams.self_attention_radius else 1  # of a key: one for each block of queries that sees it
+        copies = blocks if hparams.self_attention_radius else 1  # of a key: for each block of queries
         return attention(queries, copies * queries, keys_of_a_query)
 
     feed_forward = f * (1 + dropped(hparams.relu_dropout)) + residual
-    encoder = s * d + hparams.encoder_layers * (self_attention(s, 3) + s * feed_forward)  # s * d: the embedded source
+    encoder = s * d + hparams.encoder_layers * (self_attention(s, 3) + s * feed_forward)  # s * d: embedded
     decoder = t * d + hparams.decoder_layers * (self_attention(t, 2) + attention(t, s, s) + t * feed_forward)
     return encoder + decoder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -32,19 +32,22 @@ class Evaluation:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """The metrics by name."""
         return {"loss": self.loss, "perplexity": self.perplexity, "accuracy": self.accuracy}
 
     @property
     def perplexity(self) -> float:
-        """exp(loss), per token of the vocabulary (the paper's Table 3 reports this one); infinite above float32."""
+        """exp(loss), per token of the vocabulary as in the paper's Table 3; infinite above float32."""
         return math.inf if self.loss > MAX_EXPONENT else math.exp(self.loss)
 
 
 def together(evaluations: Iterable[Evaluation]) -> Evaluation:
     """The metrics on several splits taken as one."""
-    rows = np.array([(e.loss * e.tokens, e.accuracy * e.tokens, e.tokens) for e in evaluations])
-    loss, correct, tokens = rows.sum(axis=0)
+    return _of_sums([(e.loss * e.tokens, e.tokens, e.accuracy * e.tokens) for e in evaluations])
+
+
+def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
+    """The metrics, given the summed loss, the tokens and the correct tokens of each batch or split."""
+    loss, tokens, correct = np.sum(rows, axis=0)
     return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
 
 
@@ -73,7 +76,6 @@ def make_evaluation(
 
     def evaluate() -> Evaluation:
         iterator = iter(distribute(strategy, store, plan, 0, batches))
-        loss, tokens, correct = np.sum([[float(value) for value in step(iterator)] for _ in range(batches)], axis=0)
-        return Evaluation(loss=float(loss / tokens), accuracy=float(correct / tokens), tokens=int(tokens))
+        return _of_sums([[float(value) for value in step(iterator)] for _ in range(batches)])
 
     return evaluate

@@ -51,7 +51,7 @@ class TrainingJob:
     vocabulary_sizes: tuple[int, int]  # of source and target
     available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
-    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # the other dev sets, by name
+    more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # other dev sets, by name
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
@@ -59,10 +59,10 @@ class TrainingJob:
 class Hooks:
     """What is done before training, and at an evaluation in addition to computing the loss on dev."""
 
-    score: Callable[[], Score] | None = None  # decodes dev; the best checkpoint is then chosen by the task's score
-    score_also: Callable[[], Mapping[str, Score]] | None = None  # after `score`, of the other dev sets and all together
-    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute of training and at its end
-    begin: Callable[[], None] | None = None  # called before the first step: writes what the run is trained with
+    score: Callable[[], Score] | None = None  # decodes dev; its metric then chooses the best checkpoint
+    score_also: Callable[[], Mapping[str, Score]] | None = None  # then, of other dev sets and all
+    samples: Callable[[], Sequence[Sample]] | None = None  # for TensorBoard, after a minute and at the end
+    begin: Callable[[], None] | None = None  # before the first step: writes what the run is trained with
 
 
 def train(job: TrainingJob, config: LoopConfig, hooks: Hooks = Hooks()) -> Evaluation:
@@ -128,7 +128,7 @@ class _Loop:
             return self._train_on()
 
     def _train_on(self) -> Evaluation:
-        """Trains to the last step, which is always evaluated, or to an early stop; returns the last evaluation."""
+        """Trains to the last step, always evaluated, or an early stop; returns the last evaluation."""
         config, job = self.config, self.job
         if self.hooks.begin and self.writes:
             self.hooks.begin()
@@ -171,7 +171,7 @@ class _Loop:
 
     @contextlib.contextmanager
     def _memory_errors(self) -> Iterator[None]:
-        """Turns TensorFlow's error into one that says what training needs. Nothing in it may write to a disk."""
+        """Turns TensorFlow's error into one that says what training needs; not for code that writes files."""
         try:
             yield
         except (tf.errors.ResourceExhaustedError, MemoryError) as error:
@@ -262,8 +262,8 @@ class _Loop:
         better = evaluation.loss < before.get("loss", math.inf)
         if score is not None:
             metrics |= score.metrics
-            value, best = (round(x, 2) for x in (score.value, before.get(score.name.lower(), -math.inf)))  # as shown
-            better = value > best or (value == best and better)
+            value, best = (round(x, 2) for x in (score.value, before.get(score.name.lower(), -math.inf)))
+            better = value > best or (value == best and better)  # as they are shown
         finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
         record = DevEvaluation(self.step, finite)
         if better:

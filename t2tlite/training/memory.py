@@ -20,14 +20,16 @@ class MemoryNeed:
 
     hparams: HParams
     vocabulary_sizes: tuple[int, int]  # source and target
-    shapes: list[tuple[int, int, int]]  # (rows of the global batch, S, T) of each bucket: BatchPlan.largest_shapes
+    shapes: list[tuple[int, int, int]]  # BatchPlan.largest_shapes: rows of the global batch, S, T
     replicas: int
     available: int | None  # bytes that a replica can have; None if that is not known
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(R, S, T)."""
-        return max(self._micro_batches(), key=lambda shape: sum(self._parts(shape).values()))
+        parts = self.replicas * self.hparams.accumulate_steps
+        micro_batches = [(-(-rows // parts), source, target) for rows, source, target in self.shapes]
+        return max(micro_batches, key=lambda shape: sum(self._parts(shape).values()))
 
     @property
     def bytes(self) -> float:
@@ -60,10 +62,6 @@ class MemoryNeed:
                 derived = "" if h.global_batch_tokens else f" and accumulate_steps={steps}"
                 return f"Set batch_size={size}{derived}: the batches stay the same."
         return "Lower batch_size and max_length, or hidden_size, filter_size and the number of layers."
-
-    def _micro_batches(self) -> list[tuple[int, int, int]]:
-        parts = self.replicas * self.hparams.accumulate_steps
-        return [(-(-rows // parts), source, target) for rows, source, target in self.shapes]
 
     def _parts(self, shape: tuple[int, int, int]) -> dict[str, float]:
         rows, *lengths = shape

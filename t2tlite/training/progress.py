@@ -1,4 +1,4 @@
-"""What a run shows while it trains: a progress bar and TensorBoard events; and a stop when the loss is not finite."""
+"""What a run shows in training: a bar and TensorBoard events; and a stop at a loss that is not finite."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Progress:
             hparams_plugin.hparams(dict(values))
 
     def samples(self, step: int, rows: Sequence[tuple[str, str, str]]) -> None:
-        """Records (source, output, reference) of some sentences, which TensorBoard shows as a table of text."""
+        """Records (source, output, reference) of some sentences for a table of TensorBoard's."""
         table = [("source", "output", "reference"), *(tuple(_as_markdown(cell) for cell in row) for row in rows)]
         with self._recording():
             tf.summary.text("samples", table, step=step)
@@ -141,5 +141,5 @@ class Progress:
 
 
 def _as_markdown(text: str) -> str:
-    """Plain text for TensorBoard, which reads text as markdown: punctuation stands as the code of its character."""
+    """Plain text for TensorBoard, which reads markdown: punctuation becomes the codes of its characters."""
     return re.sub(r"[!-/:-@\[-`{-~]", lambda mark: f"&#{ord(mark[0])};", text.strip())

@@ -13,7 +13,7 @@ from t2tlite.files.checkpoint_paths import step_of
 from t2tlite.run_folder import NO_COST, RunCost, RunFolder
 from t2tlite.types import Tensor
 
-PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # the paper's footnote 5: sustained, single precision
+PAPER_TFLOPS = {"K80": 2.8, "K40": 3.7, "M40": 6.0, "P100": 9.5}  # footnote 5: sustained, single precision
 
 
 class CostMeter:
@@ -37,7 +37,7 @@ class CostMeter:
         self._tokens.append(tokens)
 
     def save(self, step: int) -> None:
-        """Writes the cost so far. Call it before saving a checkpoint, so that every checkpoint has a record."""
+        """Writes the cost so far; before a checkpoint is saved, so that each has a record."""
         now = time.monotonic()
         seconds, tokens = now - self._since, sum(int(tokens) for tokens in self._tokens)
         self._cost = RunCost(

@@ -60,7 +60,7 @@ class Signals:
             signal.signal(number, handler)
 
     def check(self, saved_step: int) -> None:
-        """Raises Interrupted if a signal was received. Nothing may have changed since the checkpoint `saved_step`."""
+        """Raises Interrupted if a signal came. Nothing may have changed since checkpoint `saved_step`."""
         if self.caught is not None:
             raise Interrupted(saved_step, self.caught)
 

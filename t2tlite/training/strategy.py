@@ -52,7 +52,7 @@ def make_strategy(gpus: int | None = None, cluster: Cluster | None = None) -> tf
 
 @contextlib.contextmanager
 def _reporting_absent_workers(cluster: Cluster) -> Iterator[None]:
-    """While the block runs, reports which workers cannot be reached; in the end, ends the process with status 1."""
+    """In the block, reports workers that cannot be reached; in the end, ends the process with status 1."""
     done, until = threading.Event(), time.monotonic() + WAIT_SECONDS
 
     def watch() -> None:

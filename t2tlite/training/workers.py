@@ -1,4 +1,4 @@
-"""Coordination of workers: they check that they train the same, stop at the same step, and notice a lost worker."""
+"""Coordination of workers: they train the same, stop at the same step, and notice a lost worker."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MAX_BYTES = 16_384  # of a text that a worker sends to the others
 
 
 def is_chief(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process writes the run directory: it is the only one, the chief, or without a chief worker 0."""
+    """Whether this process writes the run directory: the only one, the chief, or without one worker 0."""
     cluster = strategy.cluster_resolver
     jobs = cluster.cluster_spec().jobs if cluster else []
     return not jobs or (cluster.task_type, cluster.task_id) == ("chief" if "chief" in jobs else "worker", 0)
 
 
 def worker_names(strategy: tf.distribute.Strategy) -> list[str]:
-    """The workers in the order of their replicas, such as ["chief 0", "worker 0"]; [""] for a process that is alone."""
+    """The workers in the order of their replicas, ["chief 0", "worker 0"]; [""] for one that is alone."""
     spec = strategy.cluster_resolver.cluster_spec() if strategy.cluster_resolver else None
     return [f"{job} {i}" for job in sorted(spec.jobs) for i in spec.task_indices(job)] if spec else [""]
 
@@ -83,7 +83,7 @@ def chief_first(strategy: tf.distribute.Strategy) -> Iterator[None]:
 
 @contextlib.contextmanager
 def lost_worker_is_an_error(strategy: tf.distribute.Strategy) -> Iterator[None]:
-    """Raises ConnectionError instead of what TensorFlow raises when another worker has ended or cannot be reached."""
+    """Raises ConnectionError for TensorFlow's errors when another worker has ended or cannot be reached."""
     try:
         yield
     except LOST as error:

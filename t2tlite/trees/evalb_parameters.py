@@ -41,7 +41,6 @@ class EvalbParameters:
         return a == b or (a, b) in self.equal_labels or (b, a) in self.equal_labels
 
     def same_word(self, a: str, b: str) -> bool:
-        """Whether two words count as the same."""
         return a == b or (a, b) in self.equal_words or (b, a) in self.equal_words
 
     @functools.cached_property

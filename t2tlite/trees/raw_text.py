@@ -13,7 +13,7 @@ RULES = [
     (re.compile(r"\.{3}|…"), " ... "),
     (re.compile(r"([;@#$%&?!])"), r" \1 "),
     (re.compile(r"([,:])(?!\d)|(?<!\d)([,:])"), r" \1\2 "),  # not in 1,000 or 10:30
-    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),  # the end of the sentence, brackets and quotes may follow
+    (re.compile(r"(?<=[^.])\.(?=[\])}>\s']*$)"), " . "),  # the sentence's end; brackets and quotes may follow
     (re.compile(r"([\[\](){}<>]|--+|—)"), r" \1 "),
     (re.compile(r"(?<=[^'\s])'(?=\s|$)"), " ' "),
     (re.compile(r"(?<=\w)('(?:s|m|d|ll|re|ve)|n't)(?=\W|$)", re.IGNORECASE), r" \1 "),

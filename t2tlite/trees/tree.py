@@ -56,7 +56,6 @@ class Tree:
             yield kind, node
 
     def words(self) -> list[str]:
-        """The words from left to right."""
         return [str(node.children[0]) for kind, node in self.walk() if kind == TAG]
 
     def tags(self) -> list[str]:

@@ -36,7 +36,7 @@ class VocabularyEntry:
 
 
 def vocabulary_type(path: str | Path) -> str:
-    """The type of a vocabulary by its file name, "sentencepiece" or "subwords"; ValueError for another ending."""
+    """ "sentencepiece" or "subwords", by the ending of a file name; ValueError for another ending."""
     for kind, ending in ENDINGS.items():
         if Path(path).suffix == ending:
             return kind

@@ -28,7 +28,7 @@ SENTENCE_CHARACTERS = 1000
 
 
 class VocabularySizeError(ValueError):
-    """The text allows no vocabulary of this size; `smallest` and `largest` are the bounds, or None if not known."""
+    """The text allows no vocabulary of this size, but from `smallest` to `largest`; None is not known."""
 
     def __init__(self, received: int, num_symbols: int, smallest: int | None = None, largest: int | None = None):
         self.smallest, self.largest = smallest, largest

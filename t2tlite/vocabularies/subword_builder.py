@@ -136,7 +136,7 @@ def _frequent_prefixes(text: str, starts: np.ndarray, counts: np.ndarray, min_co
         starts, counts, prefix = starts[grows], counts[grows], group[grows]
 
     frequent = {}
-    inside: np.ndarray = np.zeros(len(levels[-1][0]), np.int64)  # of each prefix, occurrences inside of longer ones
+    inside: np.ndarray = np.zeros(len(levels[-1][0]), np.int64)  # of each prefix: inside of longer ones
     for length in range(len(levels), 0, -1):
         begins, shorter, totals = levels[length - 1]
         outside = totals - inside

@@ -43,10 +43,9 @@ class TextEncoder(Protocol):
         return LINE_SPACES.sub(" ", self.decode(ids)).strip()
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """How the vocabulary writes each id, EOS and padding included. Raises ValueError if an id is out of range."""
+        """How the vocabulary writes each id, EOS and padding included; ValueError for one out of range."""
 
     def encode(self, text: str) -> list[int]:
-        """`encode_batch` of one text."""
         return self.encode_batch([text])[0]
 
     def __reduce__(self) -> tuple[Any, ...]:
