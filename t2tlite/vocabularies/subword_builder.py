@@ -74,7 +74,7 @@ def learn_to_size(token_counts: Mapping[str, int], target_size: int) -> list[str
     vocabularies as near to the target, the one tried first is returned.
     """
     smallest, largest = 1, LARGEST_MIN_COUNT
-    tried = []
+    tried: list[tuple[int, int, list[str]]] = []
     while True:
         min_count = (smallest + largest) // 2
         subtokens = learn_subtokens(token_counts, min_count)

@@ -136,7 +136,7 @@ class Translator(TextDecoder):
         # a translation may fill all positions that the model knows
         sides = [*source_ids, EOS], [*target_ids, EOS][: self.engine.max_positions]
         inputs, targets = (np.array([ids], np.int32) for ids in sides)  # one sentence: no padding
-        text = self._text(target_ids)
+        text = self.target_encoder.text(target_ids)
         encoder, decoder, cross = (
             [np.asarray(layer)[0] for layer in stack] for stack in self.engine.attention(inputs, targets)
         )
