@@ -150,7 +150,7 @@ def test_refused(model, options, message):
 
 def test_options_that_allow_no_translation(model, eagerly, monkeypatch):
     """As if the source had so many tokens that all of the vocabulary had been used."""
-    monkeypatch.setattr(decoder, "no_repeat_ngram", lambda size: lambda logits, ids, step: logits * 0 + FORBIDDEN)
+    monkeypatch.setattr(decoder, "no_repeat_ngram", lambda size: lambda logits, *_: logits * 0 + FORBIDDEN)
     with pytest.raises(ValueError, match=r"The options must allow a translation .*: min_length=0, no_repeat_ngram"):
         model.translate(["red cat"], no_repeat_ngram_size=1, extra_length=0)
 
