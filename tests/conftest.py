@@ -65,12 +65,19 @@ def tiny_run_copy(tiny_run, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def once() -> SimpleNamespace:
-    """Functions that make a strategy, and a model with it, once for the same arguments."""
+    """Functions that make a strategy, and a model within it, once for the same arguments."""
+    import tensorflow as tf
+
     from t2tlite.models.transformer import build_transformer
     from t2tlite.training.strategy import make_strategy
 
+    @functools.cache
+    def built(strategy: tf.distribute.Strategy, *arguments: object) -> object:
+        return build_transformer(*arguments)
+
     return SimpleNamespace(
-        make_strategy=functools.cache(make_strategy), build_transformer=functools.cache(build_transformer)
+        make_strategy=functools.cache(make_strategy),
+        build_transformer=lambda *arguments: built(tf.distribute.get_strategy(), *arguments),
     )
 
 

@@ -105,7 +105,7 @@ def test_unknown_hparam_set(filled):
 
 @pytest.mark.parametrize("option", ["vocabsize", "reverse"])
 def test_unknown_option(filled, option):
-    options = "max_length, max_length_ratio, sizes, vocab_file, vocab_size, vocab_type"
+    options = "max_length, max_length_ratio, sizes, user_symbols, vocab_file, vocab_size, vocab_type"
     message = rf"'copy_task' has no option '{option}'\. Its options: {options}\."
     with pytest.raises(ValueError, match=message):
         registry.problem("copy_task_rev", **{option: True})

@@ -98,8 +98,10 @@ def test_an_empty_directory(tmp_path):
     assert not run.exists()
     assert (run.environment(), run.costs(), run.best(), run.flags(), run.checkpoints()) == (None, [], None, {}, [])
     assert run.decode_records() == ([], [])
-    no_run = r"^The run must be a folder that t2t-trainer made .* no hparams\.json\.$"
-    with pytest.raises(FileNotFoundError, match=no_run):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"^The run must be a folder that t2t-trainer made \(--output_dir\)\. .* no hparams\.json\.$",
+    ):
         run.hparams()
     with pytest.raises(FileNotFoundError, match=r"^A run needs its manifest\.json\."):
         run.manifest()

@@ -31,7 +31,9 @@ def last_lines(capsys):
 def test_last_lines_name_the_newest_and_the_best_checkpoint(tiny_run, tmp_path, fake_dev_losses, capsys):
     fake_dev_losses += [2.0, 3.0, 2.5]
     assert small(tiny_run, tmp_path / "run", EVERY_2, "--train_steps=6") == 0
-    assert last_lines(capsys) == [
+    *last, cost = last_lines(capsys)
+    assert cost.startswith("Training cost: ")
+    assert last == [
         "Newest checkpoint, step 6: dev loss 2.5000, perplexity 12.182, accuracy 0.5000. t2t-decoder uses it by "
         "default.",
         "Best checkpoint by dev loss, step 2: dev loss 2.0000, perplexity 7.389, accuracy 0.5000. t2t-decoder "

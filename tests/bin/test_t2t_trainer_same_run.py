@@ -127,7 +127,7 @@ def test_resumes_after_a_warm_start_without_its_source_and_flags(
     monkeypatch.setattr(training_run, "SAMPLES", 0)
     run = tmp_path / "run"
     flags = [f"--t2t_usr_dir={tiny_run.package}", f"--data_dir={tiny_run.data}", f"--output_dir={run}"]
-    fake_dev_losses += [3.0, 2.0, 1.0]
+    fake_dev_losses += [4.0, 3.0, 2.0, 1.0]  # the first before the first step
     assert t2t_trainer.main([*flags, f"--warm_start_from={tiny_run_copy}", "--train_steps=1"]) == 0
     before = RunFolder(run).hparams()
     shutil.rmtree(tiny_run_copy)

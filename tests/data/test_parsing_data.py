@@ -161,6 +161,7 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "vocab_size": 330,
         "vocab_type": "sentencepiece",
         "vocab_file": [],
+        "user_symbols": [],
         "max_length": 0,
         "max_length_ratio": 0.0,
         "linearisation": "normalised",

@@ -22,7 +22,7 @@ def batches(monkeypatch, lengths, **options):
     """The numbers of tokens of the sources in each batch."""
     actual: list[list[int]] = []
 
-    def record(self, sources, max_lengths, prefixes):
+    def record(self, sources, max_lengths, prefixes, guides):
         actual.append([len(source) for source in sources])
         return [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
 
@@ -58,7 +58,7 @@ def test_the_longest_come_first_and_enough_at_once(monkeypatch):
 def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
     limits = []
 
-    def record(self, sources, max_lengths, prefixes):
+    def record(self, sources, max_lengths, prefixes, guides):
         limits.append(max_lengths)
         return [[TokenHypothesis([], 0.0, 0.0)]]
 

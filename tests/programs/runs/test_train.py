@@ -56,7 +56,7 @@ def test_dev_source_too_long_to_decode_is_no_sample(tiny_run, load):
     lengths = np.array([len(ids) + 1 for ids in model.source_encoder.encode_batch(sources)])
     assert lengths[1] > 4096
     store = SimpleNamespace(source_lengths=lengths, source_text=lambda: sources, target_text=lambda: ["a", "b", "c"])
-    job = SimpleNamespace(model=model.engine.model, dev_store=store, strategy=tf.distribute.get_strategy())
+    job = SimpleNamespace(model=model.engine.model, dev_store=store, more_dev={}, strategy=tf.distribute.get_strategy())
     dataset = SimpleNamespace(encoders=(model.source_encoder, model.target_encoder), manifest=model.manifest)
     samples = run_training._hooks(job, model, dataset, False).samples()
     assert [(source, reference) for source, _, reference in samples] == [(sources[0], "a"), (sources[2], "c")]
