@@ -106,12 +106,12 @@ def _examples(
 
 def _check_split(dataset: Dataset, split: str) -> None:
     """Raises ValueError unless the data has the split with its text."""
-    there = [name for name in dataset.manifest.splits if name != "train"]
+    there = [name for name in dataset.manifest.splits if not is_training(name)]
     if split in there:
         return
-    if split == "train":
+    if split in dataset.manifest.corpora:
         raise ValueError(
-            f"A split to decode must be {' or '.join(there)}. Received: train, which is kept as tokens, without its "
+            f"A split to decode must be {' or '.join(there)}. Received: {split}, which is kept as tokens, without its "
             "text. Decode its text with --decode_from_file."
         )
     if split not in SPLITS:
