@@ -123,14 +123,13 @@ def _decode_lines(args: flags.Args, job: DecodeJob, source: str | Path) -> None:
 
 
 def _decode_typed(job: DecodeJob) -> None:
-    from t2tlite.decoding.source_text import NO_FILE
     from t2tlite.programs.bulk.jobs import Window
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                decoded = job.decode(Window(NO_FILE, [line]))
+                decoded = job.decode(Window([line]))
             except ValueError as error:
                 print(error)
                 continue

@@ -70,7 +70,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.training.strategy import gpu_name, make_strategy, trains_on_gpu
 
     strategy = make_strategy(args.worker_gpu, cluster.find_cluster(args.cluster_resolver))
-    command = flags.recorded("t2t-trainer", _resumed(args, folder))
+    command = ["t2t-trainer", *flags.words(_resumed(args, folder), defaults=True)]
     options = train.RunOptions(args.eval_bleu, args.warm_start_from, command)
     try:
         with workers.lost_worker_is_an_error(strategy):

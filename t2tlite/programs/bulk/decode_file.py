@@ -29,11 +29,9 @@ progress_bar = functools.partial(tqdm, unit="sentence", desc="decoding", dynamic
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
-    """Decodes or scores a text file or a pipe into the file `target`, which is not a symbolic link; resumes.
+    """Decodes or scores a text file or a pipe into the file `target`, not a symbolic link; resumes; gives a summary.
 
-    Returns the job's summary. Lines of a pipe are checked when their turn comes, those of a file before anything is
-    decoded. Raises ValueError for a line that is too long or not UTF-8, or if another process writes the same output,
-    and OSError if it cannot be written.
+    Raises ValueError for a bad line, of a file before anything is decoded, or as `resumable_output`.
     """
     text = text_input(source)
     total = text.check(job)
@@ -50,7 +48,7 @@ def decode_stream(
     """Decodes or scores lines to standard output, or to the device or pipe `target`, each as soon as it is done.
 
     Lines that have arrived through a pipe are decoded without waiting for others; `one_by_one` decodes each by itself
-    even under tensor2tensor's rules. Returns and raises as `decode_file`.
+    even under tensor2tensor's rules.
     """
     text = text_input(source)
     total = text.check(job)

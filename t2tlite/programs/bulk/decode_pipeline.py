@@ -35,8 +35,7 @@ WINDOW_FILE = re.compile(r"[0-9a-f]{32}\.(in|out)\.json|\.[0-9a-f]{32}\.(in|out)
 def decode_by_workers(job: DecodeJob, run: Path, pipeline: Pipeline, source: str, target: str | Path) -> str:
     """Decodes a file as `decode_file` does, but by a pipeline's workers, all lines before any is written.
 
-    The workers see the folder `run` and that of `target` under the same paths as this machine. Raises as
-    `decode_file`, `Pipeline.run` and `WindowFolder`.
+    The workers see the folder `run` and that of `target` under the same paths as this machine.
     """
     text, path = text_input(source), replaceable(target)
     if path is None or text.is_pipe:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import SPLITS
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import NO_FILE, Origin, evenly_spaced
+from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
 from t2tlite.files.text_files import write_lines
 from t2tlite.programs.bulk.decode_file import write_windows
@@ -64,9 +64,8 @@ def decode_split(
     """Decodes and scores a split of the run's data, and records the scores in the run directory.
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and references to RUN/decodes/NAME.*;
-    examples, scores and speed are printed before. Raises ValueError if there is no such split, it has no text or a
-    sentence that is too long, or another process writes the same outputs; and OSError, before anything is decoded, if a
-    file cannot be written.
+    examples, scores and speed are printed before. Raises ValueError if there is no such split, and OSError, before
+    anything is decoded, if a file cannot be written.
     """
     _check_split(dataset, split)
     model, task, store = job.model, job.model.task_under(job.options), dataset.store(split)
@@ -98,7 +97,7 @@ def decode_split(
             f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs} {target}, references {reference_file}",
         ]
         print("\n".join(report), flush=True)  # first, so that it is not lost if the rest cannot be written
-        write_lines(target, job.lines(DecodedWindow(NO_FILE, sources, n_best)))
+        write_lines(target, job.lines(DecodedWindow(sources, n_best)))
         write_lines(source_file, sources)
         write_lines(reference_file, gold)
         record = DecodeRecord(

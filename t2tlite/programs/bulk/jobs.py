@@ -14,7 +14,7 @@ import t2tlite
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import Origin
+from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
@@ -52,17 +52,17 @@ PLAIN = LineFormat()
 class Window:
     """Consecutive lines of an input, which are decoded by themselves, elsewhere or later."""
 
-    origin: Origin  # of the first line
     lines: list[str]
+    origin: Origin = NO_FILE  # of the first line
 
 
 @dataclasses.dataclass(frozen=True)
 class DecodedWindow:
     """The sentences of a window with their outputs."""
 
-    origin: Origin
     sources: list[str]
     n_best: list[list[Output]]  # of each source, best first; of a line to score, its target alone
+    origin: Origin = NO_FILE
 
     @property
     def best(self) -> list[Output]:
@@ -118,10 +118,10 @@ class DecodeJob:
         for line in lines:
             window.append(line)
             if len(window) == size or not is_ready():
-                yield Window(origin, window)
+                yield Window(window, origin)
                 origin, window = origin.after(len(window)), []
         if window:
-            yield Window(origin, window)
+            yield Window(window, origin)
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
@@ -139,7 +139,7 @@ class DecodeJob:
         elif self.line_format.raw_text:
             sources = list(map(penn_words, window.lines))
         n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
-        return DecodedWindow(window.origin, sources, n_best)
+        return DecodedWindow(sources, n_best, window.origin)
 
     def lines(self, window: DecodedWindow) -> list[str]:
         """What is written for a window."""
@@ -204,7 +204,7 @@ class ScoreJob(DecodeJob):
     def decode(self, window: Window, done: Done = lambda count: None) -> DecodedWindow:
         sources, targets = map(list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True))
         outputs = self.model.score_hypotheses(sources, targets, self.options, done, window.origin)
-        return DecodedWindow(window.origin, sources, [[output] for output in outputs])
+        return DecodedWindow(sources, [[output] for output in outputs], window.origin)
 
     def lines(self, window: DecodedWindow) -> list[str]:
         """The log_prob and score of each pair; under tensor2tensor's rules the score alone."""

@@ -39,8 +39,7 @@ def load(
         report: called with messages for the user.
         jit_compile: whether XLA compiles TensorFlow's search, by default as in training.
 
-    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged, there is
-    no such engine, or as `open_converted`.
+    Raises FileNotFoundError if a file is missing, and ValueError if one is damaged, or as `open_converted`.
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")

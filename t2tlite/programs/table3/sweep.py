@@ -51,8 +51,7 @@ class Sweep:
 
         A row whose loss is not finite, or that runs out of memory, is left out and reported at the end (ValueError).
         The table, whose path is returned, shows all rows that fit the base, with all results so far. Raises ValueError
-        before anything is trained if a folder has a row of other hparams, and Interrupted, with a checkpoint saved,
-        after SIGINT, SIGTERM or SIGHUP.
+        before anything is trained if a folder has a row of other hparams.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]

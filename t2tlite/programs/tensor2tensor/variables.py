@@ -37,8 +37,7 @@ def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], targ
     """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
     `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding that was trained.
-    Raises ValueError if there is no such row, or lists the variables that are missing, of another shape or without a
-    place in the model.
+    Raises ValueError that lists the variables that are missing, of another shape or without a place in the model.
     """
     places = list(_places(model, variables))
     unfit: list[str] = []

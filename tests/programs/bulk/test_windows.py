@@ -29,7 +29,7 @@ def test_window_can_be_decoded_by_itself(tiny_run, load):
     model = load(tiny_run.run, None)
     job = DecodeJob(model, model.options(return_beams=2))
     whole = list(windows(job, [*SENTENCES, *SENTENCES]))
-    alone = job.run(Window(Origin("in.txt", 6), SENTENCES[:3]))
+    alone = job.run(Window(SENTENCES[:3], Origin("in.txt", 6)))
     assert alone == whole[2]
     assert alone.lines[0].startswith("6 ||| katze rot hund sieht ||| log_prob= -")
 
@@ -39,7 +39,7 @@ def test_counts_are_those_of_the_best_outputs(tiny_run, load):
     job = DecodeJob(model, model.options(return_beams=2))
     best = [outputs[0].text for outputs in model.n_best(SENTENCES[:3], 2)]
     tokens = sum(len(ids) + 1 for ids in model.target_encoder.encode_batch(best))
-    assert job.run(Window(NO_FILE, SENTENCES[:3])).counts == {"sentences": 3, "tokens": tokens}
+    assert job.run(Window(SENTENCES[:3])).counts == {"sentences": 3, "tokens": tokens}
 
 
 def test_batches_of_sentences_keep_one_window(tiny_run, load):
