@@ -16,7 +16,7 @@ from t2tlite.data.problem import SPLITS
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
-from t2tlite.files.text_files import write_lines
+from t2tlite.files.text_files import read_lines, write_lines
 from t2tlite.programs.bulk.decode_file import write_windows
 from t2tlite.programs.bulk.jobs import DecodedWindow, DecodeJob, Input
 from t2tlite.programs.bulk.outputs import resumable_output
@@ -46,7 +46,7 @@ def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
 
 def read_records(lines: Iterable[str]) -> list[list[Output]]:
     """The outputs of each sentence, best first."""
-    return [[RecordedOutput(*fields, tuple(ids)) for *fields, ids in json.loads(line)] for line in lines]
+    return [[RecordedOutput._make((*fields, tuple(ids))) for *fields, ids in json.loads(line)] for line in lines]
 
 
 class SplitJob(DecodeJob):
@@ -86,7 +86,7 @@ def decode_split(
             remove_temporary_files(path.parent, path.name)  # of a process that was killed
         windows = split_job.cut(*output.skip_done(text), SPLIT_WINDOW)
         write_windows(windows, split_job.run, output, len(sources))
-        n_best = read_records(output.written_lines())
+        n_best = read_records(read_lines(output.part))
         score = model.score_outputs(sources, references, n_best, slow_metrics=True)
         gold = [task.reference(source, reference) for source, reference in zip(sources, references, strict=True)]
         report = [

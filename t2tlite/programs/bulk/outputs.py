@@ -30,7 +30,7 @@ from t2tlite.decoding.source_text import Origin
 from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.files.lock import open_locked
 from t2tlite.files.records import FORMAT_VERSION, Amount, Count, read_record, write_record
-from t2tlite.files.text_files import compressed, read_lines
+from t2tlite.files.text_files import compressed
 from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 
 RECORD_START = f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
@@ -103,7 +103,7 @@ class ResumableOutput:
 
     def __init__(self, target: Path, file: BinaryIO, provenance: Provenance) -> None:
         self.record = PartRecord(provenance)
-        self._target, self._part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
+        self._target, self.part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
         self._file = file
         self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()  # of the lines done, and their output
         self._started = time.monotonic()
@@ -122,8 +122,9 @@ class ResumableOutput:
             self._input_digest.update(_hashed(line))
         if self._input_digest.hexdigest() != self.record.lines_sha256:
             if text.is_pipe:
-                received = f"{text.origin.file} does not begin with the lines that {self._part} is of"
-                raise ValueError(f"{received}. Delete that file.")
+                raise ValueError(
+                    f"{text.origin.file} does not begin with the lines that {self.part} is of. Delete that file."
+                )
             self._restart("the input has changed")
             lines = text.lines()
         self._started = time.monotonic() - self.record.seconds
@@ -153,14 +154,10 @@ class ResumableOutput:
         self.record = dataclasses.replace(self.record, seconds=time.monotonic() - self._started)
         write_record(self._record_file, self.record)
 
-    def written_lines(self) -> Iterator[str]:
-        """The lines written so far."""
-        return read_lines(self._part)
-
     def publish(self) -> None:
         """OUT.part becomes OUT."""
         if self._target.suffix != ".gz":
-            os.replace(self._part, self._target)
+            os.replace(self.part, self._target)
         else:
             with atomic_file(self._target) as file, compressed(file, self._target) as out:
                 self._file.seek(0)
@@ -169,7 +166,7 @@ class ResumableOutput:
 
     def discard(self) -> None:
         """Removes OUT.part and its record."""
-        self._part.unlink(missing_ok=True)
+        self.part.unlink(missing_ok=True)
         self._record_file.unlink(missing_ok=True)
 
     def _read_record(self) -> None:
@@ -203,17 +200,17 @@ class ResumableOutput:
         if start == RECORD_START:
             return
         if not size:
-            self._part.unlink()
+            self.part.unlink()
         received = f"a file without its record {record.name}"
         if start:
             received = f"{record.name}, which is not its record of format_version {FORMAT_VERSION}: it begins {start!r}"
         raise ValueError(
-            f"{self._part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
+            f"{self.part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
             "yours. Move or delete it, or name another output."
         )
 
     def _restart(self, reason: str) -> None:
-        say(f"{self._part} cannot be resumed: {reason}. Starting anew.")
+        say(f"{self.part} cannot be resumed: {reason}. Starting anew.")
         self._begin()
 
     def _begin(self) -> None:

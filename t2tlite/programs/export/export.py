@@ -30,8 +30,8 @@ class Export(NamedTuple):
 def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
     """Writes, verifies and puts in place an export of a model.
 
-    Raises ValueError for what the format cannot express, or if the export's output differs from the model's; ImportError
-    for a missing package; and as `ExportFolder.writing`.
+    Raises ValueError for what the format cannot express, or if the output differs from the model's, ImportError for a
+    missing package, and as `ExportFolder.writing`.
     """
     format_ = find_format(format_name)
     keras_model(model)  # raises for another engine
