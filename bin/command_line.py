@@ -61,10 +61,7 @@ def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
 
 
 def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
-    """Flag values by name, in which `~` at the start of a path is the home folder.
-
-    Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
-    """
+    """Flag values by name, in which `~` at the start of a path is the home folder; absl.flags.Error for a mistake."""
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)

@@ -82,9 +82,8 @@ def main(args: flags.Args) -> None:
     from t2tlite.programs.runs import load, translator
 
     folder = flags.run_folder(args)
-    _check_mode(args)
+    _check_flags(args)
     line_format = jobs.LineFormat(args.output_format or "", args.alignments, args.prefixes, args.raw_text)
-    _check_together(args)
     folder.hparams()  # raises if there is no run
     options = translator.decode_options(folder.manifest(), args.decode_hparams)
     features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
@@ -163,16 +162,12 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
         pipeline.check()
 
 
-def _check_mode(args: flags.Args) -> None:
-    """Raises CommandError unless one thing to do is given."""
+def _check_flags(args: flags.Args) -> None:
+    """Raises CommandError unless one thing to do is given, or for flags that do not go together."""
     given = [mode for mode in MODES if getattr(args, mode)]
     if len(given) != 1:
         modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in given) or "none"
         raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
-
-
-def _check_together(args: flags.Args) -> None:
-    """Raises CommandError for flags that do not go together."""
     if args.split and (args.output_format or args.prefixes):
         raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
     if args.split and args.decode_to_file == "-":

@@ -45,7 +45,7 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
         decode_hparams=dataclasses.asdict(settings.decoding),
         quantization=settings.quantization,
     )
-    sample = sample_sentences(model)
+    sentences, origin = sample_sentences(model)
     with folder.writing() as unfinished:
         try:
             paragraphs = format_.write(model, unfinished, settings)
@@ -55,5 +55,5 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
             raise OSError(
                 f"--export_dir={folder.path} cannot be written: {reason}. Make room there, or name another folder."
             ) from error
-        compared = format_.verify(model, unfinished, settings, sample.sentences)
-    return Export(folder.path, f"{compared} of {len(sample.sentences)} sentences {sample.origin}")
+        compared = format_.verify(model, unfinished, settings, sentences)
+    return Export(folder.path, f"{compared} of {len(sentences)} sentences {origin}")

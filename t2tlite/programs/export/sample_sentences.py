@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -15,21 +14,14 @@ LONGEST = 48  # tokens
 WORDS = 8  # of a sentence made from the vocabulary, at most
 
 
-class Sample(NamedTuple):
-    """Sentences, the longest first, and where they come from."""
-
-    sentences: list[str]
-    origin: str
-
-
-def sample_sentences(model: TextDecoder) -> Sample:
-    """Some sentences that the model can decode, the longest first; none of them is blank."""
+def sample_sentences(model: TextDecoder) -> tuple[list[str], str]:
+    """Some sentences that the model can decode, the longest first, none blank; and where they come from."""
     sentences, origin = _usable(model, _dev_sentences(model)), "of dev"
     if not sentences:
         sentences, origin = _usable(model, _made_sentences(model)), "made of the vocabulary's words"
     chosen = sentences[:: max(1, len(sentences) // SENTENCES)][:SENTENCES]
     lengths = dict(zip(chosen, map(len, model.source_encoder.encode_batch(chosen)), strict=True))
-    return Sample(sorted(chosen, key=lambda sentence: -lengths[sentence]), origin)
+    return sorted(chosen, key=lambda sentence: -lengths[sentence]), origin
 
 
 def _usable(model: TextDecoder, sentences: list[str]) -> list[str]:
