@@ -38,15 +38,10 @@ GENERAL_HELP = {  # of the flags of every command
 
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command in order; PROBLEM_OPTIONS stands for those of all problems."""
-    command_flags = own_flags(names)
-    flags: dict[str, Flag] = {}
-    for name, flag in command_flags.items():
-        if name == PROBLEM_OPTIONS:
-            flags |= {option: flag for option, flag in problem_flags().items() if option not in command_flags}
-        else:
-            flags[name] = flag
-    return flags
+    """The flags of a command; then, if PROBLEM_OPTIONS is among them, those of all problems."""
+    flags = own_flags(names)
+    options = problem_flags() if flags.pop(PROBLEM_OPTIONS, None) else {}
+    return flags | {name: flag for name, flag in options.items() if name not in flags}
 
 
 def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
