@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 
 from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -42,13 +41,8 @@ def _dev_sentences(model: TextDecoder) -> list[str]:
 
 
 def _made_sentences(model: TextDecoder) -> list[str]:
-    draw = random.Random(0)
-    words = sorted(set(_words(model))) or ["a"]
-    return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]
-
-
-def _words(model: TextDecoder) -> Iterator[str]:
-    """Pieces of the source's vocabulary that have only letters."""
-    encoder = model.source_encoder
+    """Sentences of pieces of the source's vocabulary that have only letters."""
+    draw, encoder = random.Random(0), model.source_encoder
     texts = (encoder.decode([i]).strip() for i in range(2, encoder.vocab_size))
-    return itertools.islice((text for text in texts if text.isalpha()), 20_000)
+    words = sorted(set(itertools.islice(filter(str.isalpha, texts), 20_000))) or ["a"]
+    return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]
