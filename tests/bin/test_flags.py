@@ -275,7 +275,7 @@ def test_words_and_what_is_recorded(parsed):
     argv = ["--seeds=1", "--n=6"]
     assert flags.Command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append)(argv) == 0
     assert flags.words(kept[0]) == ["--n=6"]  # the others have their defaults
-    assert flags.recorded("t2t-x", kept[0]) == ["t2t-x", "--seeds=1", "--n=6", "--random_seed=1"]
+    assert flags.words(kept[0], defaults=True) == ["--seeds=1", "--n=6", "--random_seed=1"]
 
 
 def test_flags_from_a_file(parsed, tmp_path, capsys):

@@ -69,7 +69,7 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
     load(tiny_run.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.programs.bulk.jobs.signal.signal", lambda number, handler: None)
+        patch.setattr("signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
         lines = []

@@ -175,7 +175,7 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
     assert len(list(problem.pairs("dev", own_trees))) == 6
     many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
     assert len(many) == 6 * 120  # as many as there are
-    with pytest.raises(ValueError, match=r"--fragments must be 0 or more\. Received: -1\."):
+    with pytest.raises(ValueError, match=r"fragments must be at least 0\. Received: -1\."):
         registry.problem("wsj_parsing", fragments=-1)
 
 
