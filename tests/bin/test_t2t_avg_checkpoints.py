@@ -19,7 +19,7 @@ def run(tiny_run, tmp_path_factory):
     return Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("average") / "run"))
 
 
-def test_mean_of_the_newest_two(run, tmp_path, capsys):
+def test_mean_of_the_newest_two(run, eagerly, tmp_path, capsys):
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
     said = f"Averaged 2 checkpoints, {run}/model.ckpt-80 to {run}/model.ckpt-120, into {run}/averaged/model.ckpt-120."
     assert capsys.readouterr().out.strip() == said
