@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+import tiny_treebank
 from fixture_files import FIXTURES
 
 from t2tlite.quiet import quiet_stderr
@@ -173,6 +174,10 @@ def shared() -> Path:
 def t2t(request: pytest.FixtureRequest) -> Path:
     """A folder of what tensor2tensor computed with a model of 16 dimensions, and one with a model of 64."""
     return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
+
+
+treebank = pytest.fixture(tiny_treebank.treebank)
+own_trees = pytest.fixture(tiny_treebank.own_trees)
 
 
 @pytest.fixture

@@ -224,13 +224,6 @@ def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
         text_files.write_lines(tmp_path, ["a"])
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
-def test_writing_to_a_device() -> None:
-    script = "from t2tlite.files import text_files; text_files.write_lines('/dev/stdout', ['a', 'b'])"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
-    assert done.stdout == b"a\nb\n"
-
-
 def test_real_corpus(shared: Path) -> None:
     folder = shared / "data" / "miniwmt"
     pairs = text_files.read_parallel(

@@ -134,12 +134,6 @@ def test_best(tmp_path, monkeypatch, hard_links):
     assert values(other) == {9.0}
 
 
-def test_weights_alone(run):
-    model = dense()
-    restore_weights(model, f"{run}/model.ckpt-40")
-    assert values(model) == {40.0}
-
-
 def test_mean(run):
     model = dense()
     paths = list_checkpoints(run)
