@@ -1,7 +1,5 @@
 """Hyperparameters: checked values, overrides from the command line, JSON."""
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import json

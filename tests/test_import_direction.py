@@ -4,8 +4,6 @@ An import inside a function counts as well: it is a dependency all the same, onl
 importing a module, which is another matter, is asked of Python itself at the end of the file.
 """
 
-from __future__ import annotations
-
 import ast
 import graphlib
 import subprocess

@@ -1,7 +1,5 @@
 """The settings chosen before TensorFlow loads, and what the CPU is known to have."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

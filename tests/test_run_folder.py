@@ -1,7 +1,5 @@
 """A run directory's records: read, written, damaged."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """Newest, best or averaged: what t2t-trainer and t2t-decoder say of a run's checkpoints, and what they use."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest

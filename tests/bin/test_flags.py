@@ -1,7 +1,5 @@
 """The frame in which every command runs: its flags, its messages, its exit status."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import subprocess

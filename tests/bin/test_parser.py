@@ -1,7 +1,5 @@
 """A parser, through the real commands: it learns, its trees are over the words, and its F1 is EVALB's."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """The command t2t-attention: what it writes where, and what it says of mistakes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command t2t-avg-checkpoints: the mean of the newest checkpoints, and decoding with it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

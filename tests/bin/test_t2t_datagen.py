@@ -1,7 +1,5 @@
 """The command t2t-datagen, from its flags to its files, and killed in the middle."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

@@ -1,7 +1,5 @@
 """The command t2t-decoder: files, splits, what is typed, scores, and what it refuses."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import re

@@ -1,7 +1,5 @@
 """t2t-decoder with CTranslate2: what it writes and records, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import sys
 

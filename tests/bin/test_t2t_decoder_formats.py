@@ -1,7 +1,5 @@
 """What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and lines with prefixes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

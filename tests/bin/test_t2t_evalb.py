@@ -1,7 +1,5 @@
 """The command t2t-evalb."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

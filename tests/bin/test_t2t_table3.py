@@ -1,7 +1,5 @@
 """The command t2t-table3, on a toy language: rows are trained, resumed, measured, and tabulated."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import math

@@ -1,7 +1,5 @@
 """The command t2t-trainer: what a run holds, and how it may end."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """The command t2t-trainer on data with several dev sets."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """What t2t-trainer refuses, and how it says so."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 from tiny_run import small, train

@@ -1,7 +1,5 @@
 """Opening a data directory: the right problem, or a message that says what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import random
 

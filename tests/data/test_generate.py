@@ -1,7 +1,5 @@
 """From text to a data directory: what is kept, what is dropped, what is refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import itertools

@@ -1,7 +1,5 @@
 """Data of the parsing problems, made by t2t-datagen: what is in it, when it is complete, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 

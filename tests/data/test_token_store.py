@@ -1,7 +1,5 @@
 """Token shards: what is written comes back, padded and in any order; damage is noticed and named."""
 
-from __future__ import annotations
-
 import errno
 import os
 

@@ -1,7 +1,5 @@
 """The decoding options through the Python API: log-probabilities, sampling, constraints, prefixes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

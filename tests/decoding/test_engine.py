@@ -1,7 +1,5 @@
 """What engines and exports support: options that they do not know are refused."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 

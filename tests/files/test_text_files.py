@@ -1,7 +1,5 @@
 """Lines of text files: where they end, what is refused, and that files appear whole."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess

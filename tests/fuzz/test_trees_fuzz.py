@@ -1,7 +1,5 @@
 """Trees: read, cleaned, linearised, restored from any sequence, drawn and scored."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

@@ -1,7 +1,5 @@
 """The named sets against the paper's Table 3, by value and by number of parameters."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import json

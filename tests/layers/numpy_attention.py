@@ -1,7 +1,5 @@
 """Multi-head attention in NumPy, at double precision, as section 3.2 has it."""
 
-from __future__ import annotations
-
 import math
 
 import keras

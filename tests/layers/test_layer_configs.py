@@ -1,7 +1,5 @@
 """What holds of every layer and of the model: a config it can be made from again, dtypes, and batches of any size."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Mapping

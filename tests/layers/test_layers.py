@@ -1,7 +1,5 @@
 """Layers against the paper's formulas, written once more in NumPy at double precision."""
 
-from __future__ import annotations
-
 import math
 
 import keras

@@ -1,7 +1,5 @@
 """Position vectors against the paper's formula, and tensor2tensor's against what it computed."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import pytest

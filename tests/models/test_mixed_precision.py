@@ -1,7 +1,5 @@
 """Half precision: weights and losses stay float32, training gets somewhere, decoding runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 

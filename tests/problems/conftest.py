@@ -1,7 +1,5 @@
 """The embedded grammar, whose sentences take long to draw."""
 
-from __future__ import annotations
-
 import functools
 
 import pytest

@@ -1,7 +1,5 @@
 """The parsing problems: which trees they take from where, and how these are written."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import re

@@ -1,7 +1,5 @@
 """Tasks: what becomes of hypotheses, by example, and which task a manifest names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Checkpoints: saved, kept, restored, averaged."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -1,7 +1,5 @@
 """What training costs by formula, against models that are built and TensorFlow's own counters."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2

@@ -1,7 +1,5 @@
 """The training loss against its definition, in NumPy and in double precision."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import tensorflow as tf

@@ -1,7 +1,5 @@
 """The estimate of memory before training, and what is reported when there is too little."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """The learning rate against formula (3), and against what tensor2tensor used."""
 
-from __future__ import annotations
-
 import json
 
 import keras

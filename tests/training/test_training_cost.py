@@ -1,7 +1,5 @@
 """What a run has cost: cost.json through stops and restarts, and the line that t2t-trainer prints."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

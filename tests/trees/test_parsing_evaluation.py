@@ -1,7 +1,5 @@
 """Parsing scores, against what the program EVALB prints."""
 
-from __future__ import annotations
-
 import json
 import re
 

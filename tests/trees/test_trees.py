@@ -1,7 +1,5 @@
 """Bracketed trees: parsed, formatted, read from files of any layout, refused with file and line, and cleaned."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest

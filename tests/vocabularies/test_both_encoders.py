@@ -1,7 +1,5 @@
 """What holds for SentencePiece and for tensor2tensor's subwords: exact round trips, padding and EOS, clear errors."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

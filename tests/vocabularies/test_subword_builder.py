@@ -1,7 +1,5 @@
 """Learning a subword vocabulary: tensor2tensor's own files, a slow reference, clear errors."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections import Counter, defaultdict

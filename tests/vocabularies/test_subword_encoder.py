@@ -1,7 +1,5 @@
 r"""tensor2tensor's subword vocabularies: its ids, its text, exact round trips, clear errors."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import sys

@@ -1,7 +1,5 @@
 """The SentencePiece vocabulary: exact round trips, fixed ids, equal ids in a TensorFlow graph, clear errors."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import time
