@@ -5,11 +5,9 @@ import random
 import re
 
 import pytest
-from eager import run_eagerly
 from tiny_run import change_manifest, events
 
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
-from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.training.evaluation import Evaluation, together
 
 SMALL = "hidden_size=8,filter_size=8,num_heads=1,num_hidden_layers=1,max_length=32,batch_size=256"
@@ -22,7 +20,7 @@ def test_metrics_together_weigh_tokens():
     assert actual.accuracy == pytest.approx(0.4)
 
 
-def test_each_dev_set_is_scored_and_all_together(tmp_path, monkeypatch, capsys):
+def test_each_dev_set_is_scored_and_all_together(tmp_path, eagerly, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     draw = random.Random(0)
     for split, count in (("train", 200), ("news", 12), ("talks", 5)):
@@ -36,7 +34,6 @@ def test_each_dev_set_is_scored_and_all_together(tmp_path, monkeypatch, capsys):
     assert t2t_datagen.main([*data, *files, "--vocab_size=320", "--num_processes=1"]) == 0
     change_manifest(tmp_path / "data" / "parallel_text", decode_defaults={"beam_size": 1, "extra_length": 2})
     monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
-    monkeypatch.setattr(TextDecoder, "decode", run_eagerly()(TextDecoder.decode))
     flags = [*data, "--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run", "--eval_bleu"]
     assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
     stderr = capsys.readouterr().err
