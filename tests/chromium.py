@@ -1,7 +1,5 @@
 """A browser without a window, for tests of pages and drawings."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess

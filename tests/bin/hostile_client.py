@@ -1,7 +1,5 @@
 """A client that wants to stop t2t-serve: every way that is known to make a server work, wait or remember."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

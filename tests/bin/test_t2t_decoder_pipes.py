@@ -1,7 +1,5 @@
 """t2t-decoder in a pipe: lines come and go one by one, and nothing else is written."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

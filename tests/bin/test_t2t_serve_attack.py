@@ -1,7 +1,5 @@
 """A hostile client beside well-behaved ones: nobody else fails or waits, and memory comes back."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
