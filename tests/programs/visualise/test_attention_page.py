@@ -215,6 +215,10 @@ def test_controls_are_folded_on_a_phone(attention, tmp_path):
         shown = [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()]
         page.set_viewport_size({"width": 390, "height": 844})
         page.wait_for_selector("#kinds", state="hidden")
+        page.reload()
+        for column in ("#queries", "#keys"):  # the lines leave room for the words at both ends
+            box = page.locator(column).bounding_box()
+            assert 0 <= box["x"] < box["x"] + box["width"] <= 390
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
         page.click("summary")
         page.click("#kinds button:first-of-type")
