@@ -25,7 +25,8 @@ class ParallelText(Problem):
     vocab_size: int = 0  # by the number of training pairs
     train_source: tuple[str, ...] = option(
         (),
-        "Source files to train on, comma-separated; plain text or .gz. Each is a corpus, see the hparam corpus_weights.",
+        "Source files to train on, comma-separated; plain text or .gz. Each is a corpus, to which the hparam "
+        "corpus_weights gives a weight.",
     )
     train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
     dev_source: tuple[str, ...] = option(
@@ -57,13 +58,13 @@ class ParallelText(Problem):
                 raise ValueError(
                     f"--{split}_source and --{split}_target must name as many source files as target files. "
                     f"Received: {len(source)} source ({', '.join(source)}) and {len(target)} target "
-                    f"({', '.join(target)})."
+                    f"({', '.join(target)}). Give a target file for each source file."
                 )
 
     def splits(self) -> tuple[str, ...]:
         """Train, train2 and so on for each corpus, dev, dev2 and so on for each dev set, and test if it has files."""
-        several = {"train": len(self.train_source), "dev": len(self.dev_source)}
-        numbered = [f"{split}{n if n > 1 else ''}" for split, count in several.items() for n in range(1, max(count, 1) + 1)]
+        counts = {"train": len(self.train_source), "dev": len(self.dev_source)}
+        numbered = (split if n == 1 else f"{split}{n}" for split in counts for n in range(1, max(counts[split], 1) + 1))
         return (*numbered, *(["test"] if self.test_source else []))
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
@@ -77,10 +78,7 @@ class ParallelText(Problem):
         return text_files.read_parallel(*self._paths(split))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits, train, dev, test: the source files of each, then its target files.
-
-        Raises ValueError if training or dev files were not given, FileNotFoundError if a file is missing.
-        """
+        """The files of all splits, train, dev, test: the source files of each, then its target files."""
         missing = [f"--{split}_source and --{split}_target" for split in ("train", "dev") if not self._names(split)[0]]
         if missing:
             raise ValueError(

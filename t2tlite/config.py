@@ -159,11 +159,10 @@ class HParams(CheckedFields):
                 f"global_batch_tokens={self.global_batch_tokens}, max_length={self.max_length}. Raise it or "
                 "lower max_length."
             )
-
         if self.corpus_weights and not re.fullmatch("[1-9][0-9]{0,3}(:[1-9][0-9]{0,3})*", self.corpus_weights):
             raise ValueError(
-                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with colons between "
-                f"them, such as 1:4. Received: {self.corpus_weights!r}."
+                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with colons "
+                f"between them, such as 1:4. Received: {self.corpus_weights!r}. Leave it out to weigh all pairs alike."
             )
 
     @property

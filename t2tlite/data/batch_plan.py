@@ -227,8 +227,9 @@ def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | 
     if len(weights) != len(corpus_pairs) or len(weights) == 1:
         raise ValueError(
             "corpus_weights needs data of several corpora, and one weight for each. Received: "
-            f"corpus_weights={hparams.corpus_weights} for data of {counted(len(corpus_pairs), 'corpus', 'corpora')}. "
-            "Each file of t2t-datagen --train_source=a,b is a corpus."
+            f"corpus_weights={hparams.corpus_weights}; corpora in the data: {len(corpus_pairs)}. Each file of "
+            "t2t-datagen --train_source=a,b becomes a corpus: give a weight for each, or make such data in another "
+            "--data_dir."
         )
     return np.repeat(weights, corpus_pairs)
 

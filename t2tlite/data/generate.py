@@ -198,7 +198,8 @@ class DataBuild:
             for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
         else:
-            vocab_size = problem.vocab_size or default_vocab_size(self._training_pairs())
+            training_pairs = sum(count for split, count in self.pairs.items() if is_training(split))
+            vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
             with progress_bar(bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces") as bar:
                 shrink = problem.vocab_size == type(problem).vocab_size  # the default
                 symbols = tuple(dict.fromkeys((*problem.symbols(self.tmp_dir), *problem.user_symbols)))
@@ -225,13 +226,15 @@ class DataBuild:
         return splits
 
     def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
-        """Step 4: writes the manifest. Raises ValueError if there are no training pairs."""
+        """Step 4: writes the manifest. Raises ValueError if a corpus has no training pairs."""
         problem = self.problem
-        if not any(entry.pairs for split, entry in splits.items() if is_training(split)):
-            raise ValueError(
-                f"{problem.name()} needs training pairs. Received: {self._training_pairs()}, of which max_length="
-                f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
-            )
+        for split, entry in splits.items():
+            if is_training(split) and entry.pairs == 0:
+                raise ValueError(
+                    f"{problem.name()} needs training pairs in {split}. Received: {self.pairs[split]}, of which "
+                    f"max_length={problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise "
+                    "these options."
+                )
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
             problem=problem.name(),
@@ -247,9 +250,6 @@ class DataBuild:
         )
         write_record(self.folder / MANIFEST, manifest)
         (self.folder / UNFINISHED).unlink(missing_ok=True)
-
-    def _training_pairs(self) -> int:
-        return sum(count for split, count in self.pairs.items() if is_training(split))
 
     def _tasks(self) -> Iterator[ChunkTask]:
         problem = self.problem

@@ -8,8 +8,8 @@ swapped by RunManifest and nowhere else.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import functools
+import hashlib
 import itertools
 import operator
 from collections.abc import Iterator

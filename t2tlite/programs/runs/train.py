@@ -66,9 +66,8 @@ def train_run(
 ) -> TrainedRun:
     """Trains a model on a dataset, in a new run directory or resuming an old run.
 
-    Raises ValueError if another process trains in the directory, it holds a run of another problem, vocabulary,
-    model, seed or other pairs, or the run to start from has another vocabulary; FileNotFoundError if there is no
-    checkpoint to start from.
+    Raises ValueError if another process trains in the directory, it holds another run, or the run to start from has
+    another vocabulary.
     """
     folder.check_path()
     with contextlib.ExitStack() as locked:
@@ -155,11 +154,12 @@ def _job(
 def warm_start_hparams(path: str) -> HParams:
     """The hparams of the run to start from, with a learning rate that rises only to where that run stopped.
 
-    They have no corpus_weights, which belong to the old run's data.
-    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. `path` is a
-    run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. The old run's
+    corpus_weights are left out: they belong to its data. `path` is a run or one of its checkpoints; FileNotFoundError
+    if there is no checkpoint, or it belongs to no run.
     """
-    hparams, step = dataclasses.replace(run_of(path).hparams(), corpus_weights=""), step_of(checkpoint_at(path))
+    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
+    step = step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
     if past_peak <= 1:
         return hparams
