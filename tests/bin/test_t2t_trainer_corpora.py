@@ -176,10 +176,10 @@ def test_data_of_several_files_in_one_split(data, tmp_path, eagerly, capsys):
     assert train("two", f"--hparams={SMALL}", problem="parallel_text_rev") == 0
     join_corpora(data[0])
     assert train("one", f"--hparams={SMALL}", problem="parallel_text_rev") == 0
-    one, two = (tensors(tmp_path / run / "model.ckpt-2") for run in ("one", "two"))
-    assert one.keys() == two.keys()
-    for name, array in one.items():
-        np.testing.assert_array_equal(array, two[name], err_msg=name)
+    actual, expected = (tensors(tmp_path / run / "model.ckpt-2") for run in ("one", "two"))
+    assert actual.keys() == expected.keys()
+    for name, array in actual.items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
     assert train("weighted", weighted("1:4")) == 1
     stderr = capsys.readouterr().err
     assert "Received: corpus_weights=1:4; corpora in the data: 1. Each file of t2t-datagen --train_source=a,b" in stderr

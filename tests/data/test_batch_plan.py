@@ -326,7 +326,7 @@ def test_weights_of_1_change_no_batch():
             np.testing.assert_array_equal(other.batch(k).indices, plain.batch(k).indices)
 
 
-def test_weighted_batches_are_the_same_when_resumed_and_on_replicas():
+def test_weighted_batches_when_resumed_and_on_replicas():
     plan = by_weight("1:3:2", accumulate_steps=4)
     batches = [plan.batch(k).indices for k in range(2 * plan.num_batches)]
     for k in (1, plan.num_batches - 1, plan.num_batches + 3):
