@@ -75,9 +75,8 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         is_due = ops.logical_or(ops.logical_not(ops.logical_or(at_end, may_be_tag)), ops.logical_and(at_end, depth < 1))
 
         # 3. The probabilities of the classes, and what is added to the logits of each.
-        largest = ops.max(
-            logits, axis=-1, keepdims=True
-        )  # as in `_best_continuations`, so that TensorFlow computes it once
+        # largest, and the exponentials, are as in `_best_continuations`, so that TensorFlow computes them once
+        largest = ops.max(logits, axis=-1, keepdims=True)
         sums = ops.maximum(ops.matmul(ops.exp(logits - largest), members), LEAST)  # [N, M, C]
         others = sums[:, :, WORD] + sums[:, :, TAG] + ops.where(may_be_punctuation, 0.0, sums[:, :, PUNCTUATION])
         together = ops.log(others) + largest[:, :, 0]  # [N, M], of all words
