@@ -62,10 +62,10 @@ class ParallelText(Problem):
                 )
 
     def splits(self) -> tuple[str, ...]:
-        """Train, train2 and so on for each corpus, dev, dev2 and so on for each dev set, and test if it has files."""
-        counts = {"train": len(self.train_source), "dev": len(self.dev_source)}
-        numbered = (split if n == 1 else f"{split}{n}" for split in counts for n in range(1, max(counts[split], 1) + 1))
-        return (*numbered, *(["test"] if self.test_source else []))
+        """A split for each corpus (train, train2, ...) and each dev set (dev, dev2, ...), and test if it has files."""
+        several = (("train", len(self.train_source)), ("dev", len(self.dev_source)))
+        further = {split: [f"{split}{number}" for number in range(2, 1 + count)] for split, count in several}
+        return ("train", *further["train"], "dev", *further["dev"], *(["test"] if self.test_source else []))
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""

@@ -84,8 +84,8 @@ class HParams(CheckedFields):
     )
     corpus_weights: str = checked_field(
         "",
-        "how many times an epoch has the pairs of each training corpus, in the order of --train_source, such as 1:4; "
-        "empty: once",
+        "how many times an epoch has the pairs of each training corpus, in the order of --train_source, such as "
+        "1:4; empty: once",
         t2t=False,
     )
     max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
@@ -159,10 +159,12 @@ class HParams(CheckedFields):
                 f"global_batch_tokens={self.global_batch_tokens}, max_length={self.max_length}. Raise it or "
                 "lower max_length."
             )
-        if self.corpus_weights and not re.fullmatch("[1-9][0-9]{0,3}(:[1-9][0-9]{0,3})*", self.corpus_weights):
+        weight = "[1-9][0-9]{0,3}"
+        if self.corpus_weights and not re.fullmatch(f"{weight}(:{weight})*", self.corpus_weights):
             raise ValueError(
-                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with colons "
-                f"between them, such as 1:4. Received: {self.corpus_weights!r}. Leave it out to weigh all pairs alike."
+                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with "
+                f"colons between them, such as 1:4. Received: {self.corpus_weights!r}. Leave it out to weigh all "
+                "pairs alike."
             )
 
     @property

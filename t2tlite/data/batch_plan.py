@@ -205,8 +205,8 @@ def training_plan(
 ) -> BatchPlan:
     """The plan of a training run on this number of replicas: a batch for each optimizer step.
 
-    `corpus_pairs` are the pairs of each corpus, of which the lengths are in this order; corpus_weights needs them, see
-    `pair_repeats`. With jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
+    `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each other, for corpus_weights. With
+    jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
     """
     repeats = pair_repeats(hparams, corpus_pairs)
     tokens, longest = hparams.batch_tokens(replicas), hparams.max_length
@@ -214,7 +214,7 @@ def training_plan(
 
 
 def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | None:
-    """How many times each pair is in an epoch, int [N], the weight of its corpus; None without corpus_weights.
+    """How many times each pair is in an epoch, int [N]: the weight of its corpus. None without weights.
 
     Raises ValueError unless there are several corpora, and a weight for each.
 
@@ -227,9 +227,9 @@ def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | 
     if len(weights) != len(corpus_pairs) or len(weights) == 1:
         raise ValueError(
             "corpus_weights needs data of several corpora, and one weight for each. Received: "
-            f"corpus_weights={hparams.corpus_weights}; corpora in the data: {len(corpus_pairs)}. Each file of "
-            "t2t-datagen --train_source=a,b becomes a corpus: give a weight for each, or make such data in another "
-            "--data_dir."
+            f"corpus_weights={hparams.corpus_weights}; corpora in the data: {len(corpus_pairs)}. Each file "
+            "of t2t-datagen --train_source=a,b becomes a corpus: give a weight for each, or make such data "
+            "in another --data_dir."
         )
     return np.repeat(weights, corpus_pairs)
 

@@ -43,7 +43,7 @@ class Dataset:
         return open_encoders(self.folder, *self.manifest.vocabularies, advice=REGENERATE_HINT)
 
     def store(self, *splits: str) -> TokenStore:
-        """The token ids of splits, one after the other, after checking that no shard has changed since it was written.
+        """The token ids of splits, one after the other; first checks that no shard has changed since.
 
         Raises ValueError if there is no such split, and as `check_contents` and `TokenStore`.
         """

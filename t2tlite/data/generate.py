@@ -228,13 +228,13 @@ class DataBuild:
     def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
         """Step 4: writes the manifest. Raises ValueError if a corpus has no training pairs."""
         problem = self.problem
-        for split, entry in splits.items():
-            if is_training(split) and entry.pairs == 0:
-                raise ValueError(
-                    f"{problem.name()} needs training pairs in {split}. Received: {self.pairs[split]}, of which "
-                    f"max_length={problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise "
-                    "these options."
-                )
+        empty = [split for split, entry in splits.items() if is_training(split) and entry.pairs == 0]
+        if empty:
+            raise ValueError(
+                f"{problem.name()} needs training pairs in {empty[0]}. Received: {self.pairs[empty[0]]}, of which "
+                f"max_length={problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. "
+                "Raise these options."
+            )
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(
             problem=problem.name(),

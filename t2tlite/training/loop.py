@@ -305,7 +305,8 @@ class _Loop:
         in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
         if weights := self.job.hparams.weights:
             corpora = zip(self.job.corpus_pairs, weights, strict=True)
-            say(f"Corpora by their weights: {', '.join(f'{pairs:,} pairs x {weight}' for pairs, weight in corpora)}.")
+            parts = (f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora)
+            say(f"Corpora by their weights: {', '.join(parts)}.")
         resumes = f"; resuming from step {self.step:,}." if self.step else "."
         parameters = f"{self.job.model.count_params():,} parameters"
         say(f"{parameters}, {in_batches} an epoch, {counted(replicas, 'replica')}{resumes}")

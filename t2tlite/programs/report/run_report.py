@@ -289,10 +289,13 @@ def _corpora(manifest: RunManifest, hparams: HParams | None) -> str:
     if len(corpora) < 2 or hparams is None:
         return ""
     weights = hparams.weights or [1] * len(corpora)
-    weighted = [(name, corpus.pairs, weight) for (name, corpus), weight in zip(corpora.items(), weights, strict=True)]
-    epoch = sum(pairs * weight for _, pairs, weight in weighted)
-    rows = [[name, f"{pairs:,}", str(weight), f"{pairs * weight / epoch:.1%}"] for name, pairs, weight in weighted]
-    return table(["corpus", "pairs", "weight", "share of an epoch"], rows, "Training corpora, by corpus_weights")
+    in_epoch = [corpus.pairs * weight for corpus, weight in zip(corpora.values(), weights, strict=True)]
+    rows = [
+        [name, f"{corpus.pairs:,}", str(weight), f"{pairs / sum(in_epoch):.1%}"]
+        for (name, corpus), weight, pairs in zip(corpora.items(), weights, in_epoch, strict=True)
+    ]
+    header = ["corpus", "pairs", "weight", "share of an epoch"]
+    return table(header, rows, "Training corpora, by corpus_weights")
 
 
 def _data(manifest: RunManifest, hparams: HParams | None) -> list[str]:

@@ -154,9 +154,9 @@ def _job(
 def warm_start_hparams(path: str) -> HParams:
     """The hparams of the run to start from, with a learning rate that rises only to where that run stopped.
 
-    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. The old run's
-    corpus_weights are left out: they belong to its data. `path` is a run or one of its checkpoints; FileNotFoundError
-    if there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. The old
+    run's corpus_weights are left out, since they belong to its data. `path` is a run or one of its checkpoints;
+    FileNotFoundError if there is no checkpoint, or it belongs to no run.
     """
     hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
     step = step_of(checkpoint_at(path))

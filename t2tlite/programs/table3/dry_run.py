@@ -73,7 +73,8 @@ def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute
     """Median time of a training step on real batches, without compilation: each batch is run once before."""
     corpora = dataset.manifest.corpora
     store = dataset.store(*corpora)
-    lengths, pairs = (store.source_lengths, store.target_lengths), [corpus.pairs for corpus in corpora.values()]
+    lengths = store.source_lengths, store.target_lengths
+    pairs = [corpus.pairs for corpus in corpora.values()]
     plan = training_plan(hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs)
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
