@@ -171,7 +171,7 @@ def test_other_than_a_weight_for_each_corpus_is_refused(data, tmp_path, eagerly,
     assert not [path for path in (tmp_path / "run").glob("*") if not path.name.startswith(".")]
 
 
-def test_data_of_several_files_in_one_split(data, tmp_path, eagerly, capsys):
+def test_data_of_several_files_in_one_split(data, files, tmp_path, eagerly, capsys):
     """As earlier versions made it: it trains as two corpora without weights do, which it cannot have."""
     assert train("two", f"--hparams={SMALL}", problem="parallel_text_rev") == 0
     join_corpora(data[0])
@@ -184,3 +184,5 @@ def test_data_of_several_files_in_one_split(data, tmp_path, eagerly, capsys):
     stderr = capsys.readouterr().err
     assert "Received: corpus_weights=1:4; corpora in the data: 1. Each file of t2t-datagen --train_source=a,b" in stderr
     assert "make such data in another --data_dir." in stderr
+    assert t2t_datagen.main([*files, "--data_dir=data"]) == 1
+    assert "made from something else: splits were train,dev, now train,train2,dev. Use" in capsys.readouterr().err
