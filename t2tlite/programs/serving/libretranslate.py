@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 
+from t2tlite.config import DecodeHParams
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.bodies import Fields
 from t2tlite.programs.serving.detection import Detected, detect
@@ -14,12 +15,10 @@ from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.html_text import HtmlText
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.served_model import Catalogue
+from t2tlite.programs.serving.sentence_splitter import SplitText
+from t2tlite.programs.serving.served_model import AlignedOutput, Catalogue, ServedModel
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
-
-if TYPE_CHECKING:
-    from t2tlite.tasks.task import Output
 
 AUTO = "auto"
 FORMATS = ("text", "html")
@@ -85,8 +84,7 @@ class Prepared(NamedTuple):
     """A request to translate, checked and split."""
 
     job: TranslationJob
-    documents: list[HtmlText | None]  # of each text; None if it is plain
-    parts: list[list[str]]  # of each text: what is translated by itself
+    texts: Sequence[HtmlText | str]
     alternatives: int
     detected: Detected | None
     is_list: bool
@@ -102,17 +100,34 @@ def _prepare(service: Service, fields: Fields) -> Prepared:
     service.check_size(texts, status=TOO_MUCH)
     if not (isinstance(source, str) and isinstance(target, str)):
         raise RequestError(400, "source and target must be language codes, such as en.")
-    documents = [HtmlText(text) if text_format == "html" else None for text in texts]
-    parts = [document.texts if document else [text] for text, document in zip(texts, documents, strict=True)]
-    translatable = [part for text in parts for part in text]
-    detected = _detect_source(service.catalogue, translatable, target) if source == AUTO else None
+    documents = [HtmlText(text) for text in texts] if text_format == "html" else []
+    detected = _detect_source(service.catalogue, _blocks(documents or texts), target) if source == AUTO else None
     model = service.catalogue.translator(detected.language if detected else source, target)
     options = model.decode_options(n_best=1 + alternatives)
-    job = TranslationJob(model, translatable, options)
-    return Prepared(job, documents, parts, alternatives, detected, isinstance(q, list))
+    is_list = isinstance(q, list)
+    if any(document.has_inline_tags for document in documents) and not model.aligns:
+        documents = [HtmlText(text, inline=False) for text in texts]
+    try:
+        job = _job(model, documents or texts, options)
+    except RequestError:
+        if not documents:
+            raise
+        documents = [HtmlText(text, inline=False) for text in texts]  # its sentences are shorter
+        job = _job(model, documents, options)
+    return Prepared(job, documents or texts, alternatives, detected, is_list)
 
 
-def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schemas.LibreTranslateResponse:
+def _blocks(texts: Sequence[HtmlText | str]) -> list[str]:
+    """What is translated by itself."""
+    return [block for text in texts for block in (text.texts if isinstance(text, HtmlText) else [text])]
+
+
+def _job(model: ServedModel, texts: Sequence[HtmlText | str], options: DecodeHParams) -> TranslationJob:
+    aligned = any(isinstance(text, HtmlText) and text.has_inline_tags for text in texts)
+    return TranslationJob(model, _blocks(texts), options, aligned=aligned)
+
+
+def _response(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]) -> schemas.LibreTranslateResponse:
     ranks = [_at_rank(prepared, results, rank) for rank in range(1 + prepared.alternatives)]
     others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
     detected = _detection(prepared.detected) if prepared.detected else None
@@ -127,17 +142,22 @@ def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schema
     )
 
 
-def _at_rank(prepared: Prepared, results: Sequence[Sequence[Output]], rank: int) -> list[str]:
+def _at_rank(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int) -> list[str]:
     """The translated texts, with the hypotheses of this rank."""
-    translated = iter(prepared.job.assemble_rank(results, rank))
-    return [
-        _rejoin(document, parts, translated) for document, parts in zip(prepared.documents, prepared.parts, strict=True)
-    ]
+    translated = prepared.job.by_text_at_rank(results, rank)
+    return [_translation(text, translated) for text in prepared.texts]
 
 
-def _rejoin(document: HtmlText | None, parts: Sequence[str], translated: Iterator[str]) -> str:
-    texts = [next(translated) for _ in parts]
-    return document.join(texts) if document else texts[0]
+def _translation(text: HtmlText | str, translated: Iterator[tuple[SplitText, list[AlignedOutput]]]) -> str:
+    if isinstance(text, str):
+        split, outputs = next(translated)
+        return split.join([output.text for output, _ in outputs])
+    return text.join(
+        [
+            block.restore(split, [(output.text, alignment or []) for output, alignment in outputs])
+            for block, (split, outputs) in zip(text.blocks, translated, strict=False)
+        ]
+    )
 
 
 def _detection(detected: Detected) -> schemas.LibreDetection:

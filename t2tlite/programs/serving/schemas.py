@@ -62,6 +62,10 @@ class TranslateRequest(RequestBody):
     alpha: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6]
     )
+    alignments: bool = Field(
+        default=False,
+        description="Also the word alignment of each translation, of the mean cross-attention over heads and layers.",
+    )
     stream: bool = Field(
         default=False,
         description="Answer line by line (application/x-ndjson): a segment as soon as it is translated; q is one text.",
@@ -74,6 +78,12 @@ class Hypothesis(ResponseBody):
     text: str
     score: float = Field(description="Log-probability divided by the length penalty.", examples=[-0.31])
     log_prob: float = Field(description="Log-probability (natural), the end of the sentence included.", examples=[-1.2])
+    alignment: str | None = Field(
+        default=None,
+        description="Where alignments were wanted: pairs of a source and a target word, counted from 0, that white "
+        "space separates.",
+        examples=["0-0 1-1 2-2"],
+    )
 
 
 class TranslatedSegment(ResponseBody):
@@ -233,8 +243,8 @@ class LibreTranslateRequest(BaseModel):
     target: str = Field(description="Language code.", examples=["de"])
     format: str = Field(
         default="text",
-        description="`text`, or `html`: tags, scripts and style sheets stay as they are, and the text between two tags "
-        "is translated by itself.",
+        description="`text`, or `html`: sentences are translated whole, inline tags enclose the words that are aligned "
+        "to theirs, and other markup, scripts and style sheets stay as they are.",
     )
     alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0)
     api_key: str = Field(default="", description="Where one is needed.")

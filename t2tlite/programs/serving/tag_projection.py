@@ -1,0 +1,233 @@
+"""Puts the inline tags of a sentence into its translation, by its word alignment.
+
+The rule: a tag encloses the smallest range of target words that holds all that are aligned to a source word inside it.
+A tag without words goes before the word that is aligned to the next source word, within what encloses it. Punctuation
+before the first and after the last letter or digit of a word is inside a tag where it is in the source. Where the
+ranges of two tags overlap, the one that begins first is extended, so that tags are nested. A tag whose other half is
+in another sentence begins before, or ends behind, all words inside it.
+"""
+
+from __future__ import annotations
+
+import collections
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from t2tlite.decoding.alignment import Alignment
+
+TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
+EMPTY_TAGS = frozenset("area embed img input param script source style track wbr".split())  # scripts with content
+UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")  # the end of an attribute, as in <a href=t2t.org/>
+WORD = re.compile(r"\S+")
+VISIBLE_EDGE = re.compile(r"[\W_]*")
+# Places where a tag may stand in a target word: an opening tag at an even one, a closing tag at an odd one
+BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES = range(7)
+
+
+class Mark(NamedTuple):
+    """Markup in a text."""
+
+    offset: int  # in characters of the text
+    markup: str
+
+
+class Word(NamedTuple):
+    """Where a word is in its text. Its core is what is between punctuation at its ends, or else the whole word."""
+
+    start: int
+    core_start: int
+    core_end: int
+    end: int
+
+    @classmethod
+    def of(cls, match: re.Match[str]) -> Word:
+        """The word that matched."""
+        text, start, end = match.group(), match.start(), match.end()
+        prefix = _edge(text)
+        suffix = _edge(text[::-1])
+        return cls(start, start, end, end) if prefix == len(text) else cls(start, start + prefix, end - suffix, end)
+
+
+class Range(NamedTuple):
+    """Places from that of an opening tag to that of its closing tag; equal where a tag has no words."""
+
+    low: int
+    high: int
+    before: str  # the opening tag, or all markup of a tag without words
+    behind: str = ""
+
+
+def _edge(text: str) -> int:
+    edge = VISIBLE_EDGE.match(text)
+    return edge.end() if edge else 0
+
+
+def project(source: str, marks: Sequence[Mark], target: str, alignment: Alignment) -> list[Mark]:
+    """The marks of a sentence in its translation, by the rule above.
+
+    >>> project("a b", [Mark(2, "<i>"), Mark(3, "</i>")], "B A", [(1, 0), (0, 1)])
+    [Mark(offset=0, markup='<i>'), Mark(offset=1, markup='</i>')]
+    """
+    words = [Word.of(match) for match in WORD.finditer(target)]
+    end = len(words) * PLACES
+    offsets = [offset for word in words for offset in _offsets(word)] + [len(target)]
+    places = _Places(source, alignment, end)
+    partners = _partners(marks)
+    halves = [i for i, partner in enumerate(partners) if partner is None]
+    projected: list[Mark] = []
+    first, low = 0, 0
+    for half in [*halves, len(marks)]:
+        high = end if half == len(marks) else max(low, places.of_half(marks[half]))
+        ranges = _ranges(marks, partners, range(first, half), places, (low, high))
+        projected += [Mark(offsets[place], markup) for place, markup in _nested(ranges, end)]
+        if half < len(marks):
+            projected.append(Mark(offsets[high], marks[half].markup))
+        first, low = half + 1, high
+    return projected
+
+
+def _offsets(word: Word) -> tuple[int, ...]:
+    """The offset of each place of a target word."""
+    return word.start, word.core_start, word.core_start, word.core_end, word.core_end, word.end
+
+
+class _Places:
+    """Where the tags of a source sentence go in its translation."""
+
+    def __init__(self, source: str, alignment: Alignment, end: int) -> None:
+        self._words = [Word.of(match) for match in WORD.finditer(source)]
+        self._starts = [word.start for word in self._words]
+        self._ends = [word.end for word in self._words]
+        self._end = end
+        aligned: dict[int, list[int]] = collections.defaultdict(list)
+        for source_word, target_word in alignment:
+            aligned[source_word].append(target_word * PLACES)
+        self._first = [min(aligned[i], default=end) for i in range(len(self._words))]  # end, -1: not aligned
+        self._last = [max(aligned[i], default=-1) for i in range(len(self._words))]
+        self._next = [*self._first, end]  # of each word, or else of the next that is aligned
+        for i in reversed(range(len(self._words))):
+            if self._next[i] == end:
+                self._next[i] = self._next[i + 1]
+
+    def of_point(self, offset: int) -> int:
+        """The place of a tag without words."""
+        word = bisect_right(self._ends, offset)
+        if word < len(self._words) and self._first[word] < self._end:
+            return self._first[word] + self._opening(word, offset)
+        return self._next[word]
+
+    def of_span(self, start: int, end: int) -> tuple[int, int]:
+        """The places of a tag around these characters; a sentence has few words, so they are looked at one by one."""
+        first, last = bisect_right(self._ends, start), bisect_left(self._starts, end) - 1
+        if start >= end or first > last:
+            return (self.of_point(start),) * 2
+        opening, closing = self._opening(first, start), self._closing(last, end)
+        if opening == BEFORE_SUFFIX and first < last:  # of this word, punctuation alone is inside
+            first, opening = first + 1, BEFORE
+        if closing == BEHIND_PREFIX and first < last:
+            last, closing = last - 1, BEHIND
+        low, high = min(self._first[first : last + 1]), max(self._last[first : last + 1])
+        if high < 0:
+            return (self.of_point(start),) * 2
+        if opening == BEFORE_SUFFIX:
+            low = high
+        if closing == BEHIND_PREFIX:
+            high = low
+        at_first, at_last = low in (self._first[first], self._last[first]), high in (self._first[last], self._last[last])
+        return low + (opening if at_first else BEFORE), high + (closing if at_last else BEHIND)
+
+    def of_half(self, mark: Mark) -> int:
+        """The place of a tag whose other half is in another sentence."""
+        if mark.markup.startswith("</"):
+            return self.of_span(0, mark.offset)[1] if mark.offset else 0
+        return self.of_span(mark.offset, self._ends[-1])[0] if self._ends else self._end
+
+    def _opening(self, word: int, offset: int) -> int:
+        start, _, core_end, _ = self._words[word]
+        return BEFORE if offset <= start else BEFORE_CORE if offset < core_end else BEFORE_SUFFIX
+
+    def _closing(self, word: int, offset: int) -> int:
+        _, core_start, _, end = self._words[word]
+        return BEHIND if offset >= end else BEHIND_CORE if offset > core_start else BEHIND_PREFIX
+
+
+def _partners(marks: Sequence[Mark]) -> list[int | None]:
+    """Of each tag the index of its other half, its own if it has none, or None if that is in another sentence.
+
+    A tag that is not closed before the tag around it is has no other half.
+    """
+    partners: list[int | None] = list(range(len(marks)))
+    opened: list[tuple[int, str]] = []
+    names: collections.Counter[str] = collections.Counter()
+    for i, (_, markup) in enumerate(marks):
+        tag = TAG.match(markup)
+        name = tag[2].lower() if tag else ""
+        is_empty = name in EMPTY_TAGS or (markup.endswith("/>") and not UNQUOTED_SLASH.search(markup))
+        if tag is None or is_empty:
+            continue
+        if not tag[1]:
+            opened.append((i, name))
+            names[name] += 1
+        elif names[name]:
+            opening, closed = opened.pop()
+            while closed != name:
+                names[closed] -= 1
+                opening, closed = opened.pop()
+            names[name] -= 1
+            partners[opening], partners[i] = i, opening
+        elif not opened:
+            partners[i] = None
+    for opening, _ in opened:
+        partners[opening] = None
+    return partners
+
+
+def _ranges(
+    marks: Sequence[Mark], partners: Sequence[int | None], indices: range, places: _Places, limits: tuple[int, int]
+) -> list[Range]:
+    """The ranges of some marks, in order, each within that of the tag around it, and all within the limits."""
+    ranges: list[Range] = []
+    around = [limits]
+    without_words_until = -1
+    for i in indices:
+        partner = partners[i]
+        if partner is None or i <= without_words_until:
+            continue
+        if partner < i:  # a closing tag
+            around.pop()
+            continue
+        least, most = around[-1]
+        low, high = places.of_span(marks[i].offset, marks[partner].offset)
+        low, high = (min(max(place, least), most) for place in (low, high))
+        if low < high:
+            ranges.append(Range(low, high, marks[i].markup, marks[partner].markup))
+            around.append((low, high))
+        else:
+            ranges.append(Range(low, low, "".join(mark.markup for mark in marks[i : partner + 1])))
+            without_words_until = partner
+    return ranges
+
+
+def _nested(ranges: Sequence[Range], end: int) -> Iterator[tuple[int, str]]:
+    """The markup of ranges by place, nested; a tag comes before those inside it.
+
+    Ranges that are open lie on a stack, and those that end at the same place are counted together: when a range that
+    begins later ends later than they do, they are extended at once.
+    """
+    behind: list[str] = []
+    open_ends: list[tuple[int, int]] = []  # place and number, the last ends first
+    for low, high, before, closing in [*sorted(ranges, key=lambda item: item.low), Range(end + 1, end + 1, "")]:
+        while open_ends and open_ends[-1][0] < low:
+            place, number = open_ends.pop()
+            for _ in range(number):
+                yield place, behind.pop()
+        if low <= end:
+            yield low, before
+        if low < high:
+            number = 1
+            while open_ends and open_ends[-1][0] <= high:
+                number += open_ends.pop()[1]
+            open_ends.append((high, number))
+            behind.append(closing)
