@@ -38,15 +38,10 @@ GENERAL_HELP = {  # of the flags of every command
 
 
 def definitions(names: Sequence[Names]) -> dict[str, Flag]:
-    """The flags of a command in order; PROBLEM_OPTIONS stands for those of all problems."""
-    command_flags = own_flags(names)
-    flags: dict[str, Flag] = {}
-    for name, flag in command_flags.items():
-        if name == PROBLEM_OPTIONS:
-            flags |= {option: flag for option, flag in problem_flags().items() if option not in command_flags}
-        else:
-            flags[name] = flag
-    return flags
+    """The flags of a command; then, if PROBLEM_OPTIONS is among them, those of all problems."""
+    flags = own_flags(names)
+    options = problem_flags() if flags.pop(PROBLEM_OPTIONS, None) else {}
+    return flags | {name: flag for name, flag in options.items() if name not in flags}
 
 
 def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
@@ -61,10 +56,7 @@ def own_flags(names: Sequence[Names]) -> dict[str, Flag]:
 
 
 def parse(names: Sequence[Names], argv: Sequence[str]) -> Args:
-    """Flag values by name, in which `~` at the start of a path is the home folder.
-
-    Raises absl.flags.Error for an unknown flag, a bad value or an argument without `--`.
-    """
+    """Flag values by name, in which `~` at the start of a path is the home folder; absl.flags.Error for a mistake."""
     values, known = absl_flags.FlagValues(), definitions(names)
     for name, (text, kind, default) in known.items():
         DEFINE[kind](name, default, text, flag_values=values)

@@ -106,7 +106,9 @@ class Command(NamedTuple):
             import_user_package(args.t2t_usr_dir)
         other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
         if self.takes("verbosity") and not other_engine:
-            import_tensorflow(args.verbosity)
+            with quiet_stderr():
+                import tensorflow as tf
+            tf.get_logger().setLevel(args.verbosity.upper())
 
     def takes(self, name: str) -> bool:
         """Whether the flag is one of the command's."""
@@ -235,24 +237,12 @@ def words(args: Args, defaults: bool = False) -> list[str]:
     return words
 
 
-def recorded(program: str, args: Args) -> list[str]:
-    """The command line that a run records: the flags that were given or have a default."""
-    return [program, *words(args, defaults=True)]
-
-
 def set_verbosity(verbosity: str) -> None:
     """Hides TensorFlow's start-up messages unless it is info or debug. Call before TensorFlow is imported."""
     levels = {"debug": "0", "info": "0", "warning": "3", "error": "3"}
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = levels[verbosity]
-
-
-def import_tensorflow(verbosity: str) -> None:
-    """Imports TensorFlow, after `set_verbosity`."""
-    with quiet_stderr():
-        import tensorflow as tf
-    tf.get_logger().setLevel(verbosity.upper())
 
 
 def _information(args: Args) -> str:

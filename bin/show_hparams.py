@@ -14,10 +14,7 @@ WIDTH = 110
 
 
 def show_hparams(name: str, changes: str) -> str:
-    """The fields of a set with `changes`, as in --hparams; `*` marks those that differ from transformer_base.
-
-    Raises ValueError for an unknown set or field.
-    """
+    """The fields of a set with `changes`, as in --hparams; `*` marks those that differ from transformer_base."""
     base, shown = HParams(), registry.hparams(name).override(changes)
     changed = f", changed by --hparams={changes}" if changes else ""
     lines = [f"{name}{changed}", ""]

@@ -79,13 +79,11 @@ def main(args: flags.Args) -> None:
     """Loads the run, and decodes or scores with it."""
     from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES
     from t2tlite.programs.bulk import decode_pipeline, decode_split, jobs
-    from t2tlite.programs.bulk.line_format import LineFormat
     from t2tlite.programs.runs import load, translator
 
     folder = flags.run_folder(args)
-    _check_mode(args)
-    line_format = LineFormat(args.output_format or "", args.alignments, args.prefixes, args.raw_text)
-    _check_together(args)
+    _check_flags(args)
+    line_format = jobs.LineFormat(args.output_format or "", args.alignments, args.prefixes, args.raw_text)
     folder.hparams()  # raises if there is no run
     options = translator.decode_options(folder.manifest(), args.decode_hparams)
     features = [name for name in (PREFIXES, ALIGNMENTS) if getattr(args, name)]
@@ -109,42 +107,49 @@ def main(args: flags.Args) -> None:
 
 
 def _decode_lines(args: flags.Args, job: DecodeJob, source: str | Path) -> None:
+    """Decodes or scores a file or a stream; a program in a pipe reports nothing."""
     from t2tlite.programs.bulk.decode_file import decode_file, decode_stream
 
-    target = None if args.decode_to_file == "-" else args.decode_to_file
+    target = _target(args)
     path = replaceable(target) if target else None
     if path is None:
         summary = decode_stream(job, source, target, args.decode_interactive)
     else:
         summary = decode_file(job, source, path)
-    if summary:
+    is_piped = Path(source) == STANDARD_INPUT and not sys.stdin.isatty()
+    if not is_piped and (target or sys.stdout.isatty()):
         say(summary)
 
 
 def _decode_typed(job: DecodeJob) -> None:
-    from t2tlite.decoding.source_text import NO_FILE
+    from t2tlite.programs.bulk.jobs import Window
 
     print("Type a sentence; an empty line or Ctrl-D ends.")
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                window = job.decode([line], NO_FILE)
+                decoded = job.decode(Window([line]))
             except ValueError as error:
                 print(error)
                 continue
             if job.line_format.output_format:
-                print("\n".join(job.lines(window)))
+                print("\n".join(job.lines(decoded)))
             else:
-                for output in window.n_best[0]:
+                for output in decoded.n_best[0]:
                     print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
         return
     print()
 
 
+def _target(args: flags.Args) -> str | None:
+    """The path of --decode_to_file, or None for standard output."""
+    return None if args.decode_to_file in (None, "", "-") else args.decode_to_file
+
+
 def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
     """Raises what would otherwise be raised after hours of work: by files, or by a pipeline that cannot be run."""
     source = args.decode_from_file or args.score_file
-    target = None if args.decode_to_file == "-" else args.decode_to_file
+    target = _target(args)
     if source:
         check_file(source)
     if target:
@@ -157,16 +162,12 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
         pipeline.check()
 
 
-def _check_mode(args: flags.Args) -> None:
-    """Raises CommandError unless one thing to do is given."""
+def _check_flags(args: flags.Args) -> None:
+    """Raises CommandError unless one thing to do is given, or for flags that do not go together."""
     given = [mode for mode in MODES if getattr(args, mode)]
     if len(given) != 1:
         modes, received = ", --".join(MODES), " and ".join(f"--{mode}" for mode in given) or "none"
         raise flags.CommandError(f"One of --{modes} must be given. Received: {received}.")
-
-
-def _check_together(args: flags.Args) -> None:
-    """Raises CommandError for flags that do not go together."""
     if args.split and (args.output_format or args.prefixes):
         raise flags.CommandError("--output_format and --prefixes go with files and pipes. Received: --split as well.")
     if args.split and args.decode_to_file == "-":

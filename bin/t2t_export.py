@@ -24,10 +24,9 @@ from __future__ import annotations
 from t2tlite.bin import flags
 from t2tlite.programs.export import formats
 from t2tlite.programs.export.export_folder import ExportFolder
-from t2tlite.programs.export.settings import Settings
 
 
-def settings_of(args: flags.Args) -> Settings:
+def settings_of(args: flags.Args) -> formats.Settings:
     """What to export; raises for wrong flags, a missing run, or a folder that is in use."""
     from t2tlite.programs.runs.translator import decode_options
 
@@ -36,7 +35,7 @@ def settings_of(args: flags.Args) -> Settings:
     run = flags.run_folder(args)
     run.hparams()
     ExportFolder(args.export_dir, args.overwrite).check()
-    return Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
+    return formats.Settings(decode_options(run.manifest(), args.decode_hparams), args.quantization or "")
 
 
 @flags.command(

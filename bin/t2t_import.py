@@ -41,7 +41,7 @@ def main(args: flags.Args) -> None:
     hparams_file = Path(args.t2t_hparams) if args.t2t_hparams else None
     given = Given(checkpoint, vocabularies, hparams_file, target_space=args.target_space_id, problem=args.problem)
     progress = functools.partial(tqdm, desc="importing", unit="checkpoint", leave=False, disable=None)
-    imported = import_run(given, folder, flags.recorded("t2t-import", args), progress)
+    imported = import_run(given, folder, ["t2t-import", *flags.words(args, defaults=True)], progress)
     for note in imported.notes:
         say(f"Note: {note}")
     names = ", ".join(Path(path).name for path in imported.checkpoints)

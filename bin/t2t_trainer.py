@@ -10,17 +10,13 @@ With other hyperparameters than the set's, and with folders of your own:
   t2t-trainer --problem=wmt_ende --hparams_set=transformer_base --hparams=batch_size=2048,accumulate_steps=8 \\
       --data_dir=DATA --output_dir=RUN
 
-The data is read from --data_dir, by default `data`. The run is written to --output_dir, by default
-runs/PROBLEM-HPARAMS_SET: hparams.json, the vocabulary, checkpoints model.ckpt-N, and in RUN/best the best by dev:
-by its loss, or with --eval_bleu by BLEU or F1. --early_stopping_evals=5 ends training after five evaluations
-without a better one. TensorBoard events show the training; cost.json has its time and its floating-point
-operations, which the last line prints.
+The run in --output_dir has hparams.json, the vocabulary, checkpoints model.ckpt-N, and in RUN/best the best by dev:
+by its loss, or with --eval_bleu by BLEU or F1. TensorBoard events show the training; cost.json has its time and its
+floating-point operations, which the last line prints.
 Before the first step it estimates the memory that training needs, and tries the largest batch.
 Ctrl-C, SIGTERM or SIGHUP saves a checkpoint; the same command, also without --hparams_set and --warm_start_from,
-resumes from there with exactly the batches that would have come next. batch_size is in tokens per replica (GPU),
---global_batch_tokens in tokens of all replicas. Several machines train together if TF_CONFIG names them, or with
---cluster_resolver=slurm: see docs/distributed.md.
---registry_help lists the problems and hparam sets, --show_hparams=SET every field of a set with its meaning.
+resumes from there with exactly the batches that would have come next. Several machines train together if TF_CONFIG
+names them, or with --cluster_resolver=slurm: see docs/distributed.md.
 RUN/flags.txt records the command: --flagfile=RUN/flags.txt gives the same flags, and later ones change them.
 Next: t2t-decoder --problem=PROBLEM --hparams_set=HPARAMS_SET --split=test. It uses the newest checkpoint, or with
 --checkpoint_path=best the best.
@@ -70,7 +66,7 @@ def main(args: flags.Args) -> None:
     from t2tlite.training.strategy import gpu_name, make_strategy, trains_on_gpu
 
     strategy = make_strategy(args.worker_gpu, cluster.find_cluster(args.cluster_resolver))
-    command = flags.recorded("t2t-trainer", _resumed(args, folder))
+    command = ["t2t-trainer", *flags.words(_resumed(args, folder), defaults=True)]
     options = train.RunOptions(args.eval_bleu, args.warm_start_from, command)
     try:
         with workers.lost_worker_is_an_error(strategy):

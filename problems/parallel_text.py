@@ -67,10 +67,7 @@ class ParallelText(Problem):
         return text_files.read_parallel(*self._paths(split))
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The files of all splits, train, dev, test: the source files of each, then its target files.
-
-        Raises ValueError if training or dev files were not given, FileNotFoundError if a file is missing.
-        """
+        """The files of all splits, train, dev, test: the source files of each, then its target files."""
         missing = [f"--{split}_source and --{split}_target" for split in ("train", "dev") if not self._names(split)[0]]
         if missing:
             raise ValueError(

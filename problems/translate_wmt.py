@@ -57,11 +57,7 @@ class Wmt14(Problem):
     more_training: ClassVar[dict[str, str]] = {}  # training files in addition to TRAINING
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields the pairs of a split: one corpus after the other, or in the order of TensorFlow Datasets.
-
-        Raises ValueError or FileNotFoundError at once if there is no such split, newstest2014.en may be of another
-        language pair or some files in `tmp_dir` are missing; while reading, if text is bad or cannot be downloaded.
-        """
+        """Yields one corpus after the other, or the pairs in the order of TensorFlow Datasets."""
         if split not in TFDS_SPLITS:
             raise ValueError(f"The splits of {self.name()} are train, dev and test. Received: {split!r}.")
         corpora = self._find(tmp_dir)
@@ -70,7 +66,7 @@ class Wmt14(Problem):
         return itertools.chain.from_iterable(_read_pair(*paths) for corpus, paths in corpora if corpus.split == split)
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
-        """The raw files in `tmp_dir`; none with TensorFlow Datasets. Raises what `pairs` raises at once."""
+        """The raw files in `tmp_dir`; none with TensorFlow Datasets."""
         return [path for _, paths in self._find(tmp_dir) for path in paths]
 
     def corpora(self) -> list[Corpus]:
@@ -178,8 +174,7 @@ class WmtEnfr(Wmt14):
 def read_segments(path: Path) -> list[str]:
     """The texts of the `<seg>` elements of an NIST .sgm file, with entities replaced.
 
-    These files are not well-formed XML (bare `&`), so each line is searched for elements. Raises ValueError if an
-    element does not end on its line, or there is none.
+    These files are not well-formed XML (bare `&`), so each line is searched for elements.
     """
     segments: list[str] = []
     for number, line in enumerate(text_files.read_lines(path), start=1):

@@ -39,6 +39,7 @@ class ParsingProblem(Problem):
         0,
         "Also train on this many random constituents of each tree, of 2 to 15 words. They help with no more than some "
         "ten thousand trees.",
+        low=0,
     )
 
     task: ClassVar[str] = "parsing"
@@ -48,8 +49,6 @@ class ParsingProblem(Problem):
     def __post_init__(self) -> None:
         super().__post_init__()
         find_linearisation(self.linearisation)
-        if self.fragments < 0:
-            raise ValueError(f"--fragments must be 0 or more. Received: {self.fragments}.")
 
     def trees(self, split: str, tmp_dir: Path | None) -> Iterator[Tree]:
         """Yields the trees of a split, cleaned by `trees.tree.clean_tree`. Raises as `pairs`."""

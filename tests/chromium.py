@@ -1,7 +1,5 @@
 """A browser without a window, for tests of pages and drawings."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import subprocess
@@ -31,8 +29,11 @@ def dump_dom(page: Path, profile: Path) -> str:
 
 
 @contextlib.contextmanager
-def opened(address: str, theme: str = "light") -> Iterator[Any]:
-    """Playwright's page at an address, in the theme "light" or "dark"; skips where there is no browser."""
+def opened(address: str, theme: str = "light", **options: Any) -> Iterator[Any]:
+    """Playwright's page at an address, in the theme "light" or "dark"; skips where there is no browser.
+
+    The options are those of the browser's context.
+    """
     browser = executable()
     from playwright.sync_api import sync_playwright
 
@@ -40,7 +41,7 @@ def opened(address: str, theme: str = "light") -> Iterator[Any]:
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=browser, args=FLAGS[1:]) as chromium,
     ):
-        page = chromium.new_page(color_scheme=theme, viewport={"width": 1440, "height": 980})
+        page = chromium.new_page(color_scheme=theme, viewport={"width": 1440, "height": 980}, **options)
         page.goto(address)
         yield page
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+import tiny_treebank
 from fixture_files import FIXTURES
 
 from t2tlite.quiet import quiet_stderr
@@ -21,6 +22,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # processes that share the machine's co
     os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
 with quiet_stderr():
     import tensorflow as tf
+    from eager import run_eagerly
 
 if TYPE_CHECKING:
     from tiny_run import TinyRun
@@ -41,6 +43,14 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as it is under nohup
 
 SHARED = Path(os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the environment variable T2TLITE_SHARED"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def written_without_waiting_for_the_disk() -> Iterator[None]:
+    """What tests write need not survive a loss of power, and thousands of small files take long otherwise."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -146,10 +156,9 @@ def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def eagerly() -> Iterator[None]:
-    """Lets functions of TensorFlow run operation by operation: to do so a few times is faster than to compile them."""
-    tf.config.run_functions_eagerly(True)
-    yield
-    tf.config.run_functions_eagerly(False)
+    """Lets functions of TensorFlow run operation by operation during a test."""
+    with run_eagerly():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -173,6 +182,10 @@ def shared() -> Path:
 def t2t(request: pytest.FixtureRequest) -> Path:
     """A folder of what tensor2tensor computed with a model of 16 dimensions, and one with a model of 64."""
     return FIXTURES / "tensor2tensor" if request.param == "small" else request.getfixturevalue("shared") / "t2t"
+
+
+treebank = pytest.fixture(tiny_treebank.treebank)
+own_trees = pytest.fixture(tiny_treebank.own_trees)
 
 
 @pytest.fixture

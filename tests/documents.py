@@ -1,7 +1,5 @@
 """The documents, the blocks of code in them, and the commands in those blocks."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The files of expected numbers beside the tests, and how a test asks for larger ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the tests of t2t-import share: the commands called, their files read, token losses from logits."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

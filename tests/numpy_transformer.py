@@ -5,8 +5,6 @@ Written from the names of its variables and what they mean there, without t2tlit
 
 # S source length, T target length, D hidden size, V vocabulary, H heads, K head size
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 from typing import Any

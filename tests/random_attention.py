@@ -1,7 +1,5 @@
 """Attention of made-up sentences with random weights, for tests of pages and pictures."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from t2tlite.programs.visualise import Attention

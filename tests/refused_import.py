@@ -1,7 +1,5 @@
 """A small run folder of tensor2tensor's, its import, and an import that is refused."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Models of tensor2tensor's for the tests: loaded from fixtures, or written as its trainer leaves them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Hyperparameters: checked values, overrides from the command line, JSON."""
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import json
@@ -144,6 +142,12 @@ def test_field_keeps_its_type_after_a_whole_number():
             "global_batch_tokens=255",
             r"global_batch_tokens must be at least max_length, .*=255, max_length=256",
         ),
+        # ranges
+        ("hidden_size=0", r"hidden_size must be at least 2\. Received: 0\."),
+        ("label_smoothing=1", r"label_smoothing must be at least 0\.0 and at most 0\.99\. Received: 1\.0\."),
+        ("pos=learned", r"pos must be one of timing, timing_halves, emb, none\. Received: 'learned'\."),
+        ("learning_rate_constant=inf", r"learning_rate_constant must be a finite number\. Received: inf\."),
+        ("learning_rate_constant=nan", r"learning_rate_constant must be at least 1e-09\. Received: nan\."),
     ],
 )
 def test_override_refuses(text, message):
@@ -151,13 +155,19 @@ def test_override_refuses(text, message):
         HParams().override(text)
 
 
-def test_decode_override_names_its_own_flag():
-    assert DecodeHParams().override("beam_size=8,alpha=1").diff(DecodeHParams()) == {
+def test_decode_hparams_have_limits_and_a_flag_of_their_own():
+    assert DecodeHParams().override("beam_size=8,alpha=1,return_beams=8").diff(DecodeHParams()) == {
         "beam_size": (8, 4),
         "alpha": (1.0, 0.6),
+        "return_beams": (8, 1),
     }
-    with pytest.raises(ValueError, match=r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"):
-        DecodeHParams().override("beamsize=4")
+    for text, message in (
+        ("beamsize=4", r"decode_hparams has no field 'beamsize'\. Did you mean 'beam_size'"),
+        ("beam_size=0", r"beam_size must be at least 1 and at most 1024\. Received: 0\."),
+        ("return_beams=5", r"must be at most beam_size\. .*return_beams=5, beam_size=4\. Raise beam_size\."),
+    ):
+        with pytest.raises(ValueError, match=message):
+            DecodeHParams().override(text)
 
 
 @pytest.mark.parametrize(
@@ -176,31 +186,6 @@ def test_every_field_has_its_range_checked(settings):
         for value in outside:
             with pytest.raises(ValueError, match=f"^{field.name} {re.escape(message)}"):
                 dataclasses.replace(settings, **{field.name: value})
-
-
-@pytest.mark.parametrize(
-    ("settings", "text", "message"),
-    [
-        (HParams(), "hidden_size=0", r"hidden_size must be at least 2\. Received: 0\."),
-        (HParams(), "label_smoothing=1", r"label_smoothing must be at least 0\.0 and at most 0\.99\. Received: 1\.0\."),
-        (HParams(), "pos=learned", r"pos must be one of timing, timing_halves, emb, none\. Received: 'learned'\."),
-        (HParams(), "learning_rate_constant=inf", r"learning_rate_constant must be a finite number\. Received: inf\."),
-        (HParams(), "learning_rate_constant=nan", r"learning_rate_constant must be at least 1e-09\. Received: nan\."),
-        (DecodeHParams(), "beam_size=0", r"beam_size must be at least 1 and at most 1024\. Received: 0\."),
-        (
-            DecodeHParams(),
-            "return_beams=5",
-            r"return_beams must be at most beam_size\. .*return_beams=5, beam_size=4\. Raise beam_size\.",
-        ),
-    ],
-)
-def test_ranges(settings, text, message):
-    with pytest.raises(ValueError, match=message):
-        settings.override(text)
-
-
-def test_n_best_of_a_whole_beam():
-    assert DecodeHParams().override("return_beams=4").return_beams == 4
 
 
 @pytest.mark.parametrize(

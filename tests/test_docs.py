@@ -1,7 +1,5 @@
 """The documents name files, headings, make targets, commands, flags, problems and hparam sets that exist."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Collection

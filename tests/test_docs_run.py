@@ -4,8 +4,6 @@ Blocks below a line `<!-- test: run -->` are run in the folder that `lay_out` ma
 `<!-- test: paste FILE -->` is a file of the reader's. What makes commands quick is appended to them (`quick`).
 """
 
-from __future__ import annotations
-
 import gzip
 import importlib
 import re

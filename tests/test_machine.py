@@ -1,7 +1,5 @@
 """The settings chosen before TensorFlow loads, and what the CPU is known to have."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -55,6 +53,7 @@ def test_what_the_user_has_set_stays(monkeypatch):
     ],
 )
 def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
+    assert not cpu_has_bfloat16(tmp_path / "cpuinfo")  # which does not exist
     (tmp_path / "cpuinfo").write_text(cpuinfo)
     assert cpu_has_bfloat16(tmp_path / "cpuinfo") is fast
 
@@ -101,7 +100,3 @@ def test_memory_of_a_container_with_control_groups_version_1(tmp_path):
     assert available_memory(root) == 2_001_000
     (root / "sys/fs/cgroup/memory/job/memory.usage_in_bytes").write_text("9000000")  # it can be above for a moment
     assert available_memory(root) == 0
-
-
-def test_no_description_of_the_cpu(tmp_path):
-    assert not cpu_has_bfloat16(tmp_path / "cpuinfo")

@@ -1,7 +1,5 @@
 """The examples of docs/python.md run, and their results have the form shown; their values depend on the run."""
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import io

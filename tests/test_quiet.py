@@ -1,7 +1,5 @@
 """What native libraries print while they load."""
 
-from __future__ import annotations
-
 import os
 import threading
 

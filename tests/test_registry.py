@@ -1,7 +1,5 @@
 """Problems and hparam sets by name, and a user's own package."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import sys

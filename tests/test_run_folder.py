@@ -1,7 +1,5 @@
 """A run directory's records: read, written, damaged."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
@@ -175,15 +173,6 @@ def test_folder_that_holds_data_is_refused(tmp_path, folder, refused):
         ValueError, match=r"must be a folder of its own\. Received: \S+, which holds data\. Use another"
     ):
         RunFolder(tmp_path / folder).check_path()
-
-
-def test_checkpoints_in_a_folder_whose_name_is_a_pattern(tmp_path):
-    """Names such as lr[1] are no glob patterns."""
-    run = RunFolder(tmp_path / "lr[1]")
-    run.path.mkdir()
-    for folder in (run.path, tmp_path):
-        (folder / "model.ckpt-7.index").touch()
-    assert run.checkpoints() == [f"{run.path}/model.ckpt-7"]
 
 
 def test_the_run_of_a_checkpoint(run):

@@ -1,7 +1,5 @@
 """The project's own files agree with each other: commands, packages, requirements and their lock."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import shutil
 import subprocess

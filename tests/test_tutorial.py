@@ -1,7 +1,5 @@
 """docs/tutorial.ipynb runs from beginning to end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbclient

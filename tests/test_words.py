@@ -1,7 +1,5 @@
 """Code and documents say what a thing is, in the field's words: names and words that have better ones are refused."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Two small problems for tests of making and opening data."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import random

@@ -1,7 +1,5 @@
 """A tiny model's hparams, and random pairs to train it on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

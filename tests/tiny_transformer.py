@@ -1,7 +1,5 @@
 """A tiny Transformer far from where training starts, and ids for it, for tests of the model and its files."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 

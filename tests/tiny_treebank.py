@@ -1,7 +1,5 @@
 """A small Penn Treebank, and a folder of trees of one's own, all of one pattern."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 # As the Penn Treebank has it: several lines, no label outside, a function tag with an index, a trace.

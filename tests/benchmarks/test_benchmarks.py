@@ -1,7 +1,5 @@
 """The programs in benchmarks/ run, in this process and at tiny size; what they measure is not tested."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

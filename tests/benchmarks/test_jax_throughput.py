@@ -1,7 +1,5 @@
 """benchmarks/jax_throughput.py: it runs without TensorFlow, trains, and computes the loss that training computes."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

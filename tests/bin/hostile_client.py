@@ -1,7 +1,5 @@
 """A client that wants to stop t2t-serve: every way that is known to make a server work, wait or remember."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json
@@ -16,6 +14,7 @@ import httpx
 
 TIMEOUT_S = 180  # far above that of the server
 JSON, FORM, PARTS = "application/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
+SENDERS = 3  # connections that send complete requests at the same time
 WORDS = "cat " * 500  # about as many tokens as a sentence may have
 
 
@@ -80,11 +79,6 @@ def hostile_requests() -> list[Request]:
     return [request for pair in both for request in pair if request is not None]
 
 
-def first_requests() -> list[Request]:
-    """Those for which the server builds searches, and TensorFlow gets memory that it keeps: each once."""
-    return list(_expensive_computing())
-
-
 def send(client: httpx.Client, request: Request) -> None:
     """Sends a request; a server that fails at it raises an AssertionError."""
     response = client.post(request.path, content=request.body, headers={"Content-Type": request.content_type})
@@ -94,15 +88,15 @@ def send(client: httpx.Client, request: Request) -> None:
 Attack = Callable[[int, threading.Event], None]  # of the server at a port, until the event is set
 
 
-def send_requests(first: int, requests: list[Request]) -> Attack:
-    """The requests one after the other, beginning with that of index `first`."""
+def send_requests(requests: list[Request]) -> Attack:
+    """The requests one after the other, again and again."""
 
     def attack(port: int, end: threading.Event) -> None:
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=TIMEOUT_S) as client:
-            for number in itertools.count(first):
+            for request in itertools.cycle(requests):
                 if end.is_set():
                     return
-                send(client, requests[number % len(requests)])
+                send(client, request)
 
     return attack
 
@@ -164,8 +158,18 @@ def break_off(port: int, end: threading.Event) -> None:
             connection.sendall(content)
 
 
+def _rotations(requests: list[Request]) -> list[list[Request]]:
+    """What each of the connections that send requests begins with: all requests, in another order."""
+    starts = [len(requests) * number // SENDERS for number in range(SENDERS)]
+    return [requests[start:] + requests[:start] for start in starts]
+
+
+def first_requests() -> list[list[Request]]:
+    """For each connection, every request for which the server builds a search or gets memory that it keeps, once."""
+    return _rotations(list(_expensive_computing()))
+
+
 def attacks() -> list[Attack]:
-    """What a hostile client does at the same time: three connections send requests, the others misbehave."""
-    requests = hostile_requests()
-    senders = [send_requests(len(requests) * number // 3, requests) for number in range(3)]
+    """What a hostile client does at the same time: some connections send requests, the others misbehave."""
+    senders = [send_requests(requests) for requests in _rotations(hostile_requests())]
     return [*senders, ask_for_pages, keep_connections_open, leave_answers_unread, break_off]

@@ -1,7 +1,5 @@
 """Newest, best or averaged: what t2t-trainer and t2t-decoder say of a run's checkpoints, and what they use."""
 
-from __future__ import annotations
-
 import shutil
 
 import pytest
@@ -16,11 +14,11 @@ EVERY_2 = "--local_eval_frequency=2"
 
 
 @pytest.fixture
-def source(tmp_path):
-    """A file to decode."""
-    path = tmp_path / "in.txt"
-    path.write_text("red cat sees dog\n")
-    return path
+def decode(tiny_run_copy, eagerly, tmp_path):
+    """Decodes a sentence greedily with the copy of the run, and returns the exit status."""
+    (tmp_path / "in.txt").write_text("red cat sees dog\n")
+    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={tmp_path}/in.txt"]
+    return lambda *more: t2t_decoder.main([*command, "--decode_hparams=beam_size=1", *more])
 
 
 def last_lines(capsys):
@@ -81,10 +79,9 @@ def choose_best(tiny_run_copy, step):
     return run
 
 
-def test_the_newest_is_used_and_the_best_named(tiny_run_copy, eagerly, source, capsys):
+def test_the_newest_is_used_and_the_best_named(tiny_run_copy, decode, capsys):
     choose_best(tiny_run_copy, 80)
-    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
-    assert t2t_decoder.main(command) == 0
+    assert decode() == 0
     said = capsys.readouterr()
     assert said.out == "katze rot hund sieht\n"
     remark = "Using the newest checkpoint, of step 120; the best by dev, of step 80, is --checkpoint_path=best."
@@ -103,11 +100,10 @@ def test_checkpoint_notes(tiny_run_copy):
     assert checkpoint_notes(run, f"{tiny_run_copy}/model.ckpt-120") == []
 
 
-def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, eagerly, source, capsys):
+def test_a_checkpoint_of_training_that_was_undone(tiny_run_copy, decode, capsys):
     run = choose_best(tiny_run_copy, 120)
     remove_checkpoint(f"{tiny_run_copy}/model.ckpt-120")
-    command = [f"--output_dir={tiny_run_copy}", f"--decode_from_file={source}", "--decode_hparams=beam_size=1"]
-    assert t2t_decoder.main([*command, "--checkpoint_path=best"]) == 0
+    assert decode("--checkpoint_path=best") == 0
     said = (
         f"It is later than the newest checkpoint of {tiny_run_copy} (step 80): it comes from training that was rolled "
         f"back. t2t-trainer resumes only without it. Delete {tiny_run_copy}/best, or put the missing checkpoints back."

@@ -1,7 +1,5 @@
 """Commands without --data_dir and --output_dir: data in `data`, the run in runs/PROBLEM-HPARAMS_SET."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 

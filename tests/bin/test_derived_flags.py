@@ -1,7 +1,5 @@
 """Flags that are derived from the fields they fill: of the training loop, and the options of problems."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """The frame in which every command runs: its flags, its messages, its exit status."""
 
-from __future__ import annotations
-
 import importlib
 import re
 import subprocess
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import t2tlite
+import t2tlite.problems
 from t2tlite.bin import flags, t2t_bleu, t2t_datagen, t2t_decoder, t2t_trainer
 
 NAMES = ("problem problem_options generate_data", "hparams")
@@ -29,19 +28,11 @@ def failing(error: BaseException):
     return run
 
 
-@pytest.fixture
-def parsed():
-    """Runs a command that keeps its flag values: parsed("--problem=x") -> those values."""
-
-    def parse(*argv: str) -> flags.Args:
-        kept: list[flags.Args] = []
-        assert flags.Command("Doc.", NAMES, kept.append)(argv) == 0
-        return kept[0]
-
-    return parse
+def parsed(*argv: str, names: flags.Names = NAMES) -> flags.Args:
+    return flags.parse(names, argv)
 
 
-def test_values_have_their_types(parsed):
+def test_values_have_their_types():
     args = parsed(
         "--problem=p", "--vocab_size=8000", "--max_length_ratio=1.5", "--train_source=a,b", "--generate_data",
         "--hparams=a=1,b=2",
@@ -54,11 +45,11 @@ def test_values_have_their_types(parsed):
     }
 
 
-def test_values_that_are_not_given(parsed):
+def test_values_that_are_not_given():
     assert vars(parsed()) == {"problem": None, "generate_data": False, "hparams": "", "options": {}}
 
 
-def test_notations_of_values(parsed):
+def test_notations_of_values():
     assert parsed("--generate_data").generate_data is True
     assert parsed("--generate_data=false").generate_data is False
     assert parsed("--generate_data", "--nogenerate_data").generate_data is False
@@ -96,14 +87,6 @@ def test_a_bad_command_line(capsys, argv, messages):
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("Too long."), FileNotFoundError("Too long."), flags.CommandError("Too long.")]
-)
-def test_a_mistake_is_one_line(capsys, error):
-    assert flags.Command("Doc.", NAMES, failing(error))([]) == 1
-    assert capsys.readouterr() == ("", "t2tlite: Too long.\n")
-
-
-@pytest.mark.parametrize(
     ("command", "argument", "hint"),
     [
         (t2t_decoder, "--beam_size=3", "Did you mean --decode_hparams=beam_size=3?"),
@@ -118,20 +101,6 @@ def test_fields_of_hparams_are_suggested(capsys, command, argument, hint):
     assert hint in capsys.readouterr().err
 
 
-def test_the_operating_system_names_the_file(capsys, tmp_path):
-    def run(args: flags.Args) -> None:
-        (tmp_path / "absent.txt").read_text()
-
-    assert flags.Command("Doc.", NAMES, run)([]) == 1
-    assert "absent.txt" in capsys.readouterr().err
-
-
-def test_errors_of_the_operating_system_say_what_to_do(capsys):
-    assert flags.Command("Doc.", NAMES, failing(FileNotFoundError(2, "No such file or directory", "/proc/x")))([]) == 1
-    message = "/proc/x cannot be used: No such file or directory. Use another path, or change its permissions."
-    assert message in capsys.readouterr().err
-
-
 def test_wrong_values_are_refused_before_the_command_runs(capsys):
     ran = []
     assert flags.Command("Doc.", NAMES, ran.append, check=failing(ValueError("Bad format.")))([]) == 1
@@ -143,9 +112,20 @@ def test_an_error_of_ours_keeps_its_traceback():
         flags.Command("Doc.", NAMES, failing(KeyError("ours")))([])
 
 
-def test_interrupted(capsys):
-    assert flags.Command("Doc.", NAMES, failing(KeyboardInterrupt()))([]) == 130
-    assert capsys.readouterr() == ("", "t2tlite: Interrupted.\n")
+ABSENT = FileNotFoundError(2, "No such file or directory", "/proc/x")
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        *((kind("Too long."), 1, "Too long.") for kind in (ValueError, FileNotFoundError, flags.CommandError)),
+        (ABSENT, 1, "/proc/x cannot be used: No such file or directory. Use another path, or change its permissions."),
+        (KeyboardInterrupt(), 130, "Interrupted."),
+    ],
+)
+def test_an_expected_error_is_one_line(capsys, error, status, message):
+    assert flags.Command("Doc.", NAMES, failing(error))([]) == status
+    assert capsys.readouterr() == ("", f"t2tlite: {message}\n")
 
 
 def test_messages_name_the_program(capsys, monkeypatch):
@@ -227,7 +207,6 @@ TEXT_FLAGS = {"source", "target", "word"}
 
 def test_tilde_is_expanded_in_every_flag_but_text(monkeypatch):
     """The shell leaves the ~ of --name=~/x as it is."""
-    importlib.import_module("t2tlite.problems")  # which have options
     monkeypatch.setenv("HOME", "/home/someone")
     names = (*flags.DEFINITIONS, flags.PROBLEM_OPTIONS)
     known = {name: flag for name, flag in flags.definitions(names).items() if flag.kind in (str, list)}
@@ -245,19 +224,10 @@ def test_tilde_is_expanded_in_every_flag_but_text(monkeypatch):
 # what flags stand for
 
 
-@pytest.fixture
-def named():
-    """The run folder that flags name: named("--problem=p", ...) -> its path."""
+def test_run_folder():
+    def named(*argv: str) -> str:
+        return str(flags.run_folder(parsed(*argv, names=("problem", "hparams_set", "output_dir"))))
 
-    def folder(*argv: str) -> str:
-        kept: list[flags.Args] = []
-        assert flags.Command("Doc.", ("problem", "hparams_set", "output_dir"), kept.append)(argv) == 0
-        return str(flags.run_folder(kept[0]))
-
-    return folder
-
-
-def test_run_folder(named):
     both = ["--problem=wmt_ende_rev", "--hparams_set=transformer_big"]
     assert named(*both) == "runs/wmt_ende_rev-transformer_big"
     assert named(*both, "--output_dir=elsewhere") == "elsewhere"
@@ -268,17 +238,15 @@ def test_run_folder(named):
             named(*argv)
 
 
-def test_words_and_what_is_recorded(parsed):
+def test_words_and_what_is_recorded():
     args = parsed("--problem=p", "--vocab_size=0", "--train_source=a,b", "--nogenerate_data")
     assert flags.words(args) == ["--problem=p", "--vocab_size=0", "--train_source=a,b"]
-    kept: list[flags.Args] = []
-    argv = ["--seeds=1", "--n=6"]
-    assert flags.Command("Doc.", ("seeds", "n", "random_seed", "hparams", "lowercase"), kept.append)(argv) == 0
-    assert flags.words(kept[0]) == ["--n=6"]  # the others have their defaults
-    assert flags.recorded("t2t-x", kept[0]) == ["t2t-x", "--seeds=1", "--n=6", "--random_seed=1"]
+    args = parsed("--seeds=1", "--n=6", names=("seeds", "n", "random_seed", "hparams", "lowercase"))
+    assert flags.words(args) == ["--n=6"]  # the others have their defaults
+    assert flags.words(args, defaults=True) == ["--seeds=1", "--n=6", "--random_seed=1"]
 
 
-def test_flags_from_a_file(parsed, tmp_path, capsys):
+def test_flags_from_a_file(tmp_path, capsys):
     """Comments and blank lines do not count; of flags given twice the last counts, wherever it stands."""
     (tmp_path / "inner").write_text("--vocab_size=7\n", encoding="utf-8")
     text = f"# t2t-x\n--problem=ä b\n\n--generate_data=True\n--hparams=a=1,b=2\n--flagfile={tmp_path}/inner\n"
@@ -295,10 +263,7 @@ def test_flags_from_a_file(parsed, tmp_path, capsys):
 
 
 def test_require():
-    kept: list[flags.Args] = []
-    argv = ["--problem=p", "--n=0"]
-    assert flags.Command("Doc.", ("problem", "n", "hparams", "t2t_vocab"), kept.append)(argv) == 0
-    args = kept[0]
+    args = parsed("--problem=p", "--n=0", names=("problem", "n", "hparams", "t2t_vocab"))
     flags.require(args, "problem", "n")
     with pytest.raises(flags.CommandError, match=r"^--hparams must be given\. --help explains the flags\.$"):
         flags.require(args, "problem", "hparams")

@@ -1,7 +1,5 @@
 """A parser, through the real commands: it learns, its trees are over the words, and its F1 is EVALB's."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io
@@ -279,7 +277,6 @@ def test_best_checkpoint_is_the_best_by_f1_whatever_the_loss():
     assert (saved[-1].step, saved[-1].metrics["f1"]) == (2, 40.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("linearisation", ["words", "t2t"])
 def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
@@ -296,7 +293,6 @@ def test_other_ways_to_write_trees(linearisation, tmp_path, short_sentences, cap
     assert shown_gold == gold[0] if linearisation == "t2t" else shown_gold.words() == gold[0].words()
 
 
-@pytest.mark.slow
 def test_reversed_problem_is_translation(tmp_path, short_sentences, capsys):
     run = tmp_path / "run"
     flags = ["--problem=grammar_parsing_rev", f"--hparams={UNLEARNED}", "--train_steps=2"]

@@ -1,7 +1,5 @@
 """--show_hparams: every field of a set, with its meaning, and what differs from the paper's base model."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,14 +1,11 @@
 """The command t2t-attention: what it writes where, and what it says of mistakes."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import t2tlite
 from t2tlite.bin import t2t_attention
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -18,18 +15,12 @@ SENTENCE = "red cat sees dog today"
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
 
-@pytest.fixture(scope="module")
-def run(tiny_run) -> Path:
-    return tiny_run.run
-
-
 @pytest.fixture
-def flags(run) -> list[str]:
-    return [f"--output_dir={run}", f"--source={SENTENCE}", "--verbosity=error"]
+def flags(tiny_run) -> list[str]:
+    return [f"--output_dir={tiny_run.run}", f"--source={SENTENCE}", "--verbosity=error"]
 
 
-def test_attention_of_the_models_own_translation(run):
-    model = t2tlite.load(run)
+def test_attention_of_the_models_own_translation(model):
     actual = model.attention(SENTENCE)
     source, target = len(actual.source_pieces), len(actual.target_pieces)
     assert actual.target == model.translate([SENTENCE])[0]
@@ -42,36 +33,35 @@ def test_attention_of_the_models_own_translation(run):
     assert {layer.dtype for layer in actual.encoder + actual.decoder + actual.cross} == {np.dtype(np.float32)}
 
 
-def test_attention_of_a_given_translation(run):
-    model = t2tlite.load(run)
+def test_attention_of_a_given_translation(model):
     model_attention, given = model.attention(SENTENCE), model.attention(SENTENCE, "hund sieht")
     assert given.target == "hund sieht"
     np.testing.assert_array_equal(model_attention.encoder[0], given.encoder[0])
     assert given.cross[0].shape != model_attention.cross[0].shape
 
 
-def test_blank_source(run):
+def test_blank_source(model):
     with pytest.raises(ValueError, match=r"must have words for its attention to be shown\. Received: ' '"):
-        t2tlite.load(run).attention(" ")
+        model.attention(" ")
 
 
-def test_command_makes_page_and_picture_in_the_run(flags, run, capsys):
+def test_command_makes_page_and_picture_in_the_run(flags, model, tiny_run, capsys):
     assert t2t_attention.main(flags) == 0
     translation, picture, page = (line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines())
-    assert translation == t2tlite.load(run).translate([SENTENCE])[0]
-    assert Path(picture).parent == Path(page).parent == run / "attention"
+    assert translation == model.translate([SENTENCE])[0]
+    assert Path(picture).parent == Path(page).parent == tiny_run.run / "attention"
     assert Path(picture).read_bytes().startswith(PNG)
     assert Path(page).name.startswith("120-red-cat-sees-dog-today-")
     assert "<!doctype html>" in Path(page).read_text(encoding="utf-8")
 
 
-def test_command_makes_only_what_is_named(flags, run, tmp_path, capsys):
-    before = sorted((run / "attention").glob("*"))
+def test_command_makes_only_what_is_named(flags, tiny_run, tmp_path, capsys):
+    before = sorted((tiny_run.run / "attention").glob("*"))
     assert t2t_attention.main([*flags, "--word=cat", f"--picture={tmp_path}/new/cat.svg", "--heads=2"]) == 0
     assert t2t_attention.main([*flags, "--target=katze", "--kind=cross", f"--html={tmp_path}/cross.html"]) == 0
     assert "cat.svg" in capsys.readouterr().out
     assert sorted(path.name for path in tmp_path.rglob("*.*")) == ["cat.svg", "cross.html"]
-    assert sorted((run / "attention").glob("*")) == before
+    assert sorted((tiny_run.run / "attention").glob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -99,7 +89,7 @@ def test_mistakes(flags, more, message, capsys, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_matplotlib(flags, run, tmp_path, capsys, monkeypatch):
+def test_without_matplotlib(flags, tmp_path, capsys, monkeypatch):
     for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "matplotlib", None)

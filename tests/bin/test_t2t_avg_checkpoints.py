@@ -1,7 +1,5 @@
 """The command t2t-avg-checkpoints: the mean of the newest checkpoints, and decoding with it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path
@@ -19,18 +17,19 @@ def run(tiny_run, tmp_path_factory):
     return Path(shutil.copytree(tiny_run.run, tmp_path_factory.mktemp("average") / "run"))
 
 
-def test_mean_of_the_newest_two(run, tmp_path, capsys):
-    assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
-    said = f"Averaged 2 checkpoints, {run}/model.ckpt-80 to {run}/model.ckpt-120, into {run}/averaged/model.ckpt-120."
-    assert capsys.readouterr().out.strip() == said
-
-    first, second = tensors(run / "model.ckpt-80"), tensors(run / "model.ckpt-120")
-    averaged = tensors(run / "averaged" / "model.ckpt-120")
+@pytest.mark.parametrize(("flag", "steps"), [("--to_step=80", (40, 80)), ("--n=2", (80, 120))])
+def test_mean_of_two_checkpoints(run, eagerly, tmp_path, capsys, flag, steps):
+    assert t2t_avg_checkpoints.main([f"--output_dir={run}", flag]) == 0
+    first, second = (f"{run}/model.ckpt-{step}" for step in steps)
+    average = f"{run}/averaged/model.ckpt-{steps[1]}"
+    assert capsys.readouterr().out.strip() == f"Averaged 2 checkpoints, {first} to {second}, into {average}."
+    before, after, averaged = map(tensors, (first, second, average))
     assert len(averaged) > 10
     for name, mean in averaged.items():  # weights alone, without the optimizer
-        np.testing.assert_allclose(mean, (first[name] + second[name]) / 2, rtol=1e-6, atol=1e-7, err_msg=name)
-        assert not np.array_equal(first[name], second[name]), name
-
+        np.testing.assert_allclose(mean, (before[name] + after[name]) / 2, rtol=1e-6, atol=1e-7, err_msg=name)
+        assert not np.array_equal(before[name], after[name]), name
+    if flag != "--n=2":
+        return
     source = tmp_path / "in.txt"
     source.write_text("red cat sees dog\n")
     flags = [f"--output_dir={run}", f"--checkpoint_path={run}/averaged", f"--decode_from_file={source}"]
@@ -57,20 +56,12 @@ def test_fewer_checkpoints_than_asked_for(run, capsys, flags, n):
     ("flags", "expected"),
     [
         (["--from_step=41"], (2, 80, 120)),
-        (["--to_step=80"], (2, 40, 80)),
         (["--from_step=80", "--to_step=119"], (1, 80, 80)),
         (["--to_step=119", "--n=1"], (1, 80, 80)),
     ],
 )
 def test_checkpoints_of_some_steps(run, capsys, flags, expected):
     assert averaged(run, capsys, *flags) == (*expected, [])
-
-
-def test_mean_of_some_steps(run, capsys):
-    averaged(run, capsys, "--to_step=80")
-    first, second = tensors(run / "model.ckpt-40"), tensors(run / "model.ckpt-80")
-    for name, mean in tensors(run / "averaged" / "model.ckpt-80").items():
-        np.testing.assert_allclose(mean, (first[name] + second[name]) / 2, rtol=1e-6, atol=1e-7, err_msg=name)
 
 
 @pytest.mark.parametrize(

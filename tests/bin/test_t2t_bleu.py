@@ -1,7 +1,5 @@
 """The command t2t-bleu."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

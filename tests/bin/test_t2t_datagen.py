@@ -1,7 +1,5 @@
 """The command t2t-datagen, from its flags to its files, and killed in the middle."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random
@@ -11,6 +9,7 @@ import sys
 import time
 
 import pytest
+from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
@@ -49,10 +48,6 @@ def corpus(tmp_path):
         f"--dev_source={tmp_path}/dev.en",
         f"--dev_target={tmp_path}/dev.de",
     ]
-
-
-def files(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_own_files(corpus, tmp_path, capsys):
@@ -96,7 +91,7 @@ def test_killed_in_the_middle_then_run_again(begun, corpus, tmp_path, monkeypatc
         assert t2t_datagen.main([*corpus, "--num_processes=1", f"--data_dir={folder}"]) == 0
         assert "parallel_text: made in" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in shards} == shards
-    assert files(data) == files(tmp_path / "whole")
+    assert contents(data) == contents(tmp_path / "whole")
 
 
 def test_interrupted_by_the_user(begun):
@@ -123,7 +118,7 @@ def test_interrupted_by_the_user(begun):
 def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     data_dir, new = tmp_path / "made", tmp_path / "new"
     assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"]) == 0
-    before = files(data_dir)
+    before = contents(data_dir)
     for name, content in damaged.items():
         (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     capsys.readouterr()
@@ -134,7 +129,7 @@ def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     assert output.out == ""
     assert not list(new.glob("*"))
     t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"])
-    assert files(data_dir) == before
+    assert contents(data_dir) == before
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """t2t-decoder with CTranslate2: what it writes and records, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import sys
 
@@ -63,16 +61,3 @@ def test_unsupported_option_is_refused_before_conversion(tiny_run_copy, capsys):
         "Received: min_length=5. Leave out what it does not support, or decode with the engine tensorflow.\n"
     )
     assert not (tiny_run_copy / "ctranslate2").exists()
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--engine=onnx"], "engine must be one of tensorflow, ctranslate2. Received: 'onnx'."),
-        (["--quantization=int8"], "quantization goes with engine=ctranslate2; "),
-        ([CTRANSLATE2, "--quantization=int4"], "quantization must be one of float32, "),
-    ],
-)
-def test_refused(tiny_run, capsys, flags, message):
-    assert decode(tiny_run.run, "--split=dev", *flags) == 1
-    assert message in capsys.readouterr().err

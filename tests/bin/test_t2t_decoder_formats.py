@@ -1,7 +1,5 @@
 """What t2t-decoder writes for a line: text, n-best lists, JSON with alignments; and lines with prefixes."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -106,32 +104,3 @@ def test_prefixes(written, model):
     )
     assert translations[0].startswith("katze blau")
     assert translations[2] == ""
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ("--decode_from_file={} --output_format=xml", "--output_format must be one of text, nbest, jsonl. Received: "),
-        ("--decode_from_file={} --alignments", "--alignments goes with --output_format=jsonl. Received: no --output"),
-        ("--decode_from_file={} --alignments --output_format=text", "Received: --output_format=text."),
-        (
-            "--decode_from_file={} --prefixes",
-            "must be source TAB prefix, or a source. Received: {}, line 2: 'cat\\ta\\tb'",
-        ),
-        ("--score_file={} --output_format=nbest", "and reads pairs. Received: --output_format=nbest as well."),
-        (
-            "--score_file={} --prefixes",
-            "--score_file writes text or jsonl, without alignments, and reads pairs. Received: ",
-        ),
-        ("--split=dev --output_format=jsonl", "--output_format and --prefixes go with files and pipes. Received: --"),
-        ("--split=dev --decode_to_file=-", "--split prints its report. Received: --decode_to_file=- as well."),
-        ("--decode_from_file={} --decode_to_file=- --beam_runner=DirectRunner", "--beam_runner goes with"),
-    ],
-)
-def test_refused(tiny_run, tmp_path, capsys, flags, message):
-    source = tmp_path / "in.txt"
-    source.write_text("cat\ncat\ta\tb\n")
-    assert t2t_decoder.main([f"--output_dir={tiny_run.run}", *flags.format(source).split()]) == 1
-    output = capsys.readouterr()
-    assert message.format(source) in output.err
-    assert output.out == ""

@@ -1,7 +1,5 @@
 """t2t-decoder in a pipe: lines come and go one by one, and nothing else is written."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
@@ -69,7 +67,7 @@ def test_each_line_is_answered_before_the_next_is_sent(tiny_run, load, standard_
     load(tiny_run.run, None)
     # SIGTERM is for the main thread alone
     with pytest.MonkeyPatch.context() as patch, open(read, encoding="utf-8") as answers:
-        patch.setattr("t2tlite.programs.bulk.jobs.signal.signal", lambda number, handler: None)
+        patch.setattr("signal.signal", lambda number, handler: None)
         thread.start()
         whole = rules and mode == "--decode_from_file=-"
         lines = []

@@ -1,7 +1,5 @@
 """t2t-decoder resumes a file and a split after an interruption or a kill, and ends with what a whole run writes."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import gzip
@@ -130,6 +128,12 @@ def calls(monkeypatch):
     return seen
 
 
+def interrupted(run, calls, window, *arguments, **options):
+    """Whether a command ends as after Ctrl-C, which comes before a window."""
+    calls.stop = {window: interrupt}
+    return run(*arguments, **options) == 130
+
+
 # resuming
 
 
@@ -151,8 +155,7 @@ def test_interrupted_command_resumes(case, capsys, calls, more):
     report = capsys.readouterr().out
     (name,) = (name for name in expected if name.endswith(".txt"))
     done, part = sum(case.windows[:2]), case.folder / f"{name}.part"
-    calls.stop = {3 + 2: interrupt}
-    assert case(*more) == 130
+    assert interrupted(case, calls, 3 + 2, *more)
     message = f"{done} lines are done, in {part}. The same command resumes after them.\nt2tlite: Interrupted.\n"
     output = capsys.readouterr()
     assert output.err.endswith(message)
@@ -173,8 +176,7 @@ def test_interrupted_scoring_resumes(run, file, tmp_path, calls, more):
     pairs = write(tmp_path / "in.tsv", [f"{line}\tkatze {line}" for line in LINES])
     file.flags = [f"--score_file={pairs}", f"--decode_to_file={file.target}"]
     expected = file.whole(*more)
-    calls.stop = {3 + 2: interrupt}
-    assert file(*more) == 130
+    assert interrupted(file, calls, 3 + 2, *more)
     assert file(*more) == 0
     assert calls.windows == [4, 4, 3] * 2
     assert contents(file.folder) == expected
@@ -187,8 +189,7 @@ def test_interrupted_command_keeps_the_older_output(case, tmp_path, calls, name)
     assert case(N_BEST, target=target) == 0
     expected = target.read_bytes()
     target.write_text("an older output\n")
-    calls.stop = {3 + 1: interrupt}
-    assert case(N_BEST, target=target) == 130
+    assert interrupted(case, calls, 3 + 1, N_BEST, target=target)
     assert target.read_text() == "an older output\n"
     assert case(N_BEST, target=target) == 0
     assert target.read_bytes() == expected
@@ -201,8 +202,7 @@ def test_interrupted_command_keeps_the_older_output(case, tmp_path, calls, name)
 
 def test_killed_window_is_decoded_again(case, calls):
     expected = case.whole()
-    calls.stop = {3 + 1: interrupt}
-    assert case() == 130
+    assert interrupted(case, calls, 3 + 1)
     with case.part.open("a") as file:
         file.write("half of a window")
     for name in (case.target.name, case.part.name + ".json", case.target.name + "x"):
@@ -247,8 +247,7 @@ def test_sigterm_keeps_what_is_done(case, capsys, calls):
 
 
 def test_interrupted_first_window_leaves_nothing(case, calls):
-    calls.stop = {0: interrupt}
-    assert case() == 130
+    assert interrupted(case, calls, 0)
     assert names(case.folder) == []
 
 
@@ -277,11 +276,9 @@ def test_full_disk_leaves_the_older_output(case, capsys, monkeypatch):
 def test_batches_of_sentences_make_a_split_one_window(split, calls):
     rules = "--decode_hparams=t2t_rules=true"
     expected = split.whole(rules)
-    calls.stop = {1: interrupt}
-    assert split(rules) == 130
+    assert interrupted(split, calls, 1, rules)
     assert names(split.folder) == []
-    calls.stop = {"score": interrupt}
-    assert split(rules) == 130
+    assert interrupted(split, calls, "score", rules)
     assert split(rules) == 0
     assert calls.windows == [40, 40]
     assert contents(split.folder) == expected
@@ -335,8 +332,7 @@ def damage_record(old, new):
 )
 def test_changed_output_is_made_anew(case, tmp_path, capsys, monkeypatch, calls, change, reason):
     case.target = tmp_path / "new" / "out.txt"
-    calls.stop = {2: interrupt}
-    assert case(target=case.target) == 130
+    assert interrupted(case, calls, 2, target=case.target)
     more = []
     if isinstance(change, list):
         more = [flag.replace("RUN", str(case.run)) for flag in change]
@@ -351,8 +347,7 @@ def test_changed_output_is_made_anew(case, tmp_path, capsys, monkeypatch, calls,
 
 def test_file_is_not_resumed_as_a_split(file, split, capsys, calls):
     write(file.target.parent.parent / "in.txt", ["red cat sees dog"] * 40)
-    calls.stop = {2: interrupt}
-    assert file() == 130
+    assert interrupted(file, calls, 2)
     assert split(target=file.target) == 0
     assert "cannot be resumed: it was made with another work. Starting anew." in capsys.readouterr().err
 
@@ -375,8 +370,7 @@ def test_foreign_part_is_refused(case, tmp_path, capsys, calls, ends, text):
 
 def test_part_of_another_format_version_is_refused(case, tmp_path, capsys, calls):
     target = tmp_path / "out.txt"
-    calls.stop = {2: interrupt}
-    assert case(target=target) == 130
+    assert interrupted(case, calls, 2, target=target)
     part, record = tmp_path / "out.txt.part", tmp_path / "out.txt.part.json"
     later = record.read_text().replace('"format_version": 1', '"format_version": 2')
     before = part.read_bytes()
@@ -389,8 +383,7 @@ def test_part_of_another_format_version_is_refused(case, tmp_path, capsys, calls
 
 
 def test_added_lines_are_decoded_after_those_done(file, calls):
-    calls.stop = {2: interrupt}
-    assert file() == 130
+    assert interrupted(file, calls, 2)
     write(file.target.parent.parent / "in.txt", [*LINES, "fish likes mouse"])
     assert file() == 0
     assert file.target.read_text().splitlines()[-2:] == ["hund oft hund hoert", "fisch maus mag"]
@@ -398,8 +391,7 @@ def test_added_lines_are_decoded_after_those_done(file, calls):
 
 
 def test_other_options_of_a_split_have_another_output(split, calls):
-    calls.stop = {2: interrupt}
-    assert split() == 130
+    assert interrupted(split, calls, 2)
     assert split("--decode_hparams=beam_size=1") == 0
     assert split() == 0
     assert calls.windows == [16, 16, *split.windows, 8]
@@ -408,8 +400,7 @@ def test_other_options_of_a_split_have_another_output(split, calls):
 
 def test_unfinished_split_is_not_a_record(split, calls):
     assert split() == 0
-    calls.stop = {3 + 1: interrupt}
-    assert split() == 130
+    assert interrupted(split, calls, 3 + 1)
     records, complaints = RunFolder(split.run).decode_records()
     assert [record.name for record in records] == ["test.120"]
     assert complaints == []
@@ -459,8 +450,7 @@ def from_pipe(file, tmp_path):
 
 def test_pipe_is_read_once_and_resumed(file, from_pipe, tmp_path, capsys, calls):
     expected = file.whole()
-    calls.stop = {3 + 2: interrupt}
-    assert from_pipe(LINES) == 130
+    assert interrupted(from_pipe, calls, 3 + 2, LINES)
     assert from_pipe(["cat", *LINES]) == 1
     message = f"{tmp_path}/pipe does not begin with the lines that {file.part} is of. Delete that file."
     assert message in capsys.readouterr().err
@@ -476,8 +466,7 @@ def test_too_long_line_of_a_pipe_is_named(file, from_pipe, tmp_path, capsys):
 
 
 def test_split_to_a_device_resumes(split, capfd, calls):
-    calls.stop = {1: interrupt}
-    assert split("--decode_to_file=/dev/stdout") == 130
+    assert interrupted(split, calls, 1, "--decode_to_file=/dev/stdout")
     assert capfd.readouterr().out == ""
     assert split("--decode_to_file=/dev/stdout") == 0
     assert len(capfd.readouterr().out.splitlines()) > 40

@@ -1,7 +1,5 @@
 """The command t2t-evalb."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -22,10 +20,11 @@ def files(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("name", ["noisy10", "noisy5_errors", "right_branching"])
+@pytest.mark.parametrize("name", ["flat", "right_branching", "noisy10", "noisy5_errors", "identity"])
 def test_prints_what_evalb_prints(fixtures, capsys, name):
     folder = fixtures / "evalb"
-    argv = [f"--gold={folder}/gold.trees", f"--predicted={folder}/{name}.trees", "--sentences"]
+    predicted = "gold" if name == "identity" else name
+    argv = [f"--gold={folder}/gold.trees", f"--predicted={folder}/{predicted}.trees", "--sentences"]
     assert t2t_evalb.main(argv) == 0
     captured = capsys.readouterr()
     assert captured.out == (folder / f"{name}.rsl").read_text(encoding="utf-8")

@@ -1,7 +1,5 @@
 """t2t-serve as a command: what it refuses before it loads anything, and a server from start to SIGTERM."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

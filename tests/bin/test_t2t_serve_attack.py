@@ -1,7 +1,5 @@
 """A hostile client beside well-behaved ones: nobody else fails or waits, and memory comes back."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import threading
@@ -13,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import httpx
 import psutil
 import pytest
-from hostile_client import JSON, TIMEOUT_S, attacks, first_requests, send
+from hostile_client import JSON, TIMEOUT_S, Request, attacks, first_requests, send
 from server_process import Process
 
 CLIENTS, REQUESTS = 8, 25  # well-behaved clients, and requests of each alone
@@ -86,6 +84,13 @@ class Machine:
         return sum(times), times.idle + times.iowait, sum(each.user + each.system for each in of_processes)
 
 
+def send_all(address: str, requests: list[Request]) -> None:
+    """Sends the requests one after the other."""
+    with httpx.Client(base_url=address, timeout=TIMEOUT_S) as client:
+        for request in requests:
+            send(client, request)
+
+
 @pytest.mark.slow  # starts a process, which loads TensorFlow, and attacks it for ATTACK_S
 def test_hostile_client_delays_nobody(tiny_run):
     with (
@@ -96,9 +101,7 @@ def test_hostile_client_delays_nobody(tiny_run):
         port = int(server.line(r"Ready: http://127\.0\.0\.1:(\d+)\n")[1])
         address, log = f"http://127.0.0.1:{port}", threads.submit(server.process.stderr.read)
         process = psutil.Process(server.process.pid)
-        with httpx.Client(base_url=address, timeout=TIMEOUT_S) as client:
-            for request in first_requests():
-                send(client, request)
+        list(threads.map(lambda requests: send_all(address, requests), first_requests()))
         clients = [Client(address, connections) for _ in range(CLIENTS)]
         list(threads.map(lambda client: [client.send("/v1/translate", SENTENCE) for _ in range(REQUESTS)], clients))
         alone = max(max(client.seconds) for client in clients)

@@ -1,14 +1,11 @@
 """The command t2t-trainer on data with several dev sets."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
 
 import pytest
-import tensorflow as tf
-from tiny_run import events
+from tiny_run import change_manifest, events
 
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.training.evaluation import Evaluation, together
@@ -23,7 +20,7 @@ def test_metrics_together_weigh_tokens():
     assert actual.accuracy == pytest.approx(0.4)
 
 
-def test_each_dev_set_is_scored_and_all_together(tmp_path, monkeypatch, capsys):
+def test_each_dev_set_is_scored_and_all_together(tmp_path, eagerly, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     draw = random.Random(0)
     for split, count in (("train", 200), ("news", 12), ("talks", 5)):
@@ -35,15 +32,12 @@ def test_each_dev_set_is_scored_and_all_together(tmp_path, monkeypatch, capsys):
     files += ["--dev_source=news.en,talks.en", "--dev_target=news.de,talks.de"]
     data = ["--problem=parallel_text", "--data_dir=data"]
     assert t2t_datagen.main([*data, *files, "--vocab_size=320", "--num_processes=1"]) == 0
-    monkeypatch.setattr("t2tlite.training.loop.SAMPLES_AFTER_SECONDS", 1e9)
-    tf.config.run_functions_eagerly(True)  # faster for two steps
-    try:
-        flags = [*data, "--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run", "--eval_bleu"]
-        assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
-        stderr = capsys.readouterr().err
-        assert t2t_decoder.main(["--output_dir=run", "--split=dev2"]) == 0
-    finally:
-        tf.config.run_functions_eagerly(False)
+    change_manifest(tmp_path / "data" / "parallel_text", decode_defaults={"beam_size": 1, "extra_length": 2})
+    monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
+    flags = [*data, "--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run", "--eval_bleu"]
+    assert t2t_trainer.main([*flags, "--train_steps=2"]) == 0
+    stderr = capsys.readouterr().err
+    assert t2t_decoder.main(["--output_dir=run", "--split=dev2"]) == 0
     splits = json.loads((tmp_path / "data" / "parallel_text" / "manifest.json").read_text())["splits"]
     assert [splits[name]["pairs"] for name in ("dev", "dev2")] == [12, 5]
     first, second, both = (

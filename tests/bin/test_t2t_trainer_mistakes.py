@@ -1,10 +1,5 @@
 """What t2t-trainer refuses, and how it says so."""
 
-from __future__ import annotations
-
-import shutil
-from pathlib import Path
-
 import pytest
 import tensorflow as tf
 from tiny_run import small, train
@@ -56,12 +51,9 @@ def test_run_is_named_after_the_flags_are_checked(capsys):
     assert capsys.readouterr().err == "t2tlite: train_steps must be at least 1. Received: -3.\n"
 
 
-def test_output_dir_that_cannot_be_made(tiny_run, capsys):
+def test_output_dir_that_cannot_be_made_or_is_a_file(tiny_run, capsys):
     assert train(tiny_run, "/proc/run") == 1
     assert "/proc/run cannot be used: No such file or directory. Use another path, " in capsys.readouterr().err
-
-
-def test_output_dir_that_is_a_file(tiny_run, capsys):
     assert train(tiny_run, tiny_run.run / "hparams.json") == 1
     assert "--output_dir must be a folder. Received: " in capsys.readouterr().err
 
@@ -75,14 +67,6 @@ def test_missing_data_names_the_command_that_makes_it(tiny_run, tmp_path, capsys
     assert message.endswith("Or add --generate_data to this command.\n")
     message = refused(tiny_run, tmp_path, capsys, f"--data_dir={tmp_path}/none", "--problem=")
     assert "which has none. Run t2t-datagen --problem=... first." in message
-
-
-def test_half_made_data(tiny_run, tmp_path, capsys):
-    data = Path(shutil.copytree(tiny_run.data, tmp_path / "data"))
-    (data / "twenty_words" / "manifest.json").unlink()
-    message = refused(tiny_run, tmp_path, capsys, f"--data_dir={data}")
-    assert "There is no finished data of twenty_words" in message
-    assert "an interrupted run resumes." in message
 
 
 def test_required_flags(capsys):

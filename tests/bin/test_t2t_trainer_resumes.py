@@ -1,7 +1,5 @@
 """The command t2t-trainer, stopped and run again."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

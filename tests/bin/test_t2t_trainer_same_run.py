@@ -1,7 +1,5 @@
 """The command t2t-trainer in the folder of an earlier run: what must be the same, and what is left alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The command t2t-trainer --warm_start_from: a run that starts from another one's weights; and --eval_bleu."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -10,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-import tensorflow as tf
+from eager import run_eagerly
 from tiny_run import checkpoint_names, events, small, tensors, train
 
 import t2tlite
@@ -31,10 +29,8 @@ class Continued(NamedTuple):
 def continued(tiny_run, tmp_path_factory):
     folder, err = tmp_path_factory.mktemp("continued") / "run", io.StringIO()
     flags = [f"--data_dir={tiny_run.data}", f"--warm_start_from={tiny_run.run}/model.ckpt-80", f"--output_dir={folder}"]
-    tf.config.run_functions_eagerly(True)  # faster for a single step
-    with contextlib.redirect_stderr(err):
+    with contextlib.redirect_stderr(err), run_eagerly():
         status = t2t_trainer.main([*flags, "--hparams=label_smoothing=0.2", "--train_steps=1", "--eval_bleu"])
-    tf.config.run_functions_eagerly(False)
     assert status == 0, err.getvalue()
     return Continued(RunFolder(folder), err.getvalue())
 

@@ -1,7 +1,5 @@
 """Which pairs make up batch k."""
 
-from __future__ import annotations
-
 import dataclasses
 import doctest
 import json

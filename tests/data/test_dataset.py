@@ -1,7 +1,5 @@
 """Opening a data directory: the right problem, or a message that says what is wrong with it."""
 
-from __future__ import annotations
-
 import json
 import random
 
@@ -31,14 +29,11 @@ def test_open_dataset_by_name(tmp_path):
         open_dataset(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [("{", "is damaged"), ("[]", "is damaged"), ('{"format_version": 1}', "is damaged")],
-)
-def test_damaged_manifest(tmp_path, content, message):
+@pytest.mark.parametrize("content", ["{", "[]", '{"format_version": 1}'])
+def test_damaged_manifest(tmp_path, content):
     generate(TinyTask(), tmp_path, num_processes=1)
     (tmp_path / "tiny_task" / "manifest.json").write_text(content)
-    with pytest.raises(ValueError, match=f"manifest.json {message}.*run t2t-datagen again"):
+    with pytest.raises(ValueError, match=r"manifest\.json is damaged.*run t2t-datagen again"):
         open_dataset(tmp_path)
 
 

@@ -1,7 +1,5 @@
 """The same files however they are made: on more processes, in several attempts, after a full disk. None made twice."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import os

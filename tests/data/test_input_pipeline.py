@@ -1,7 +1,5 @@
 """From the batch plan to each replica's tensors."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,12 +1,9 @@
 """Data of the parsing problems, made by t2t-datagen: what is in it, when it is complete, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import re
 
 import pytest
-import tiny_treebank
 from tiny_task import contents
 from tiny_treebank import CLEAN, RAW, WORDS, WRITTEN, filled
 
@@ -18,16 +15,6 @@ from t2tlite.problems import grammar
 from t2tlite.tasks.task import Hypothesis, open_task
 from t2tlite.trees.evalb import read_parses
 from t2tlite.trees.tree import format_tree, read_trees
-
-
-@pytest.fixture
-def treebank(tmp_path):
-    return tiny_treebank.treebank(tmp_path)
-
-
-@pytest.fixture
-def own_trees(tmp_path):
-    return tiny_treebank.own_trees(tmp_path)
 
 
 def datagen(data, *flags):

@@ -1,7 +1,5 @@
 """Data made by the workers of an Apache Beam pipeline: the same files, however many workers, killed or not."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """Token shards: what is written comes back, padded and in any order; damage is noticed and named."""
 
-from __future__ import annotations
-
 import errno
 import os
 
@@ -72,20 +70,18 @@ def test_no_rows(shards):
     assert TokenStore([]).source_lengths.dtype == np.int32
 
 
-def test_width_too_small(shards):
-    with pytest.raises(ValueError, match="Received: 4, but row 3 has 5 tokens"):
-        TokenStore(shards).sources(np.array([0, 3]), 4)
-
-
-@pytest.mark.parametrize("bad", [-1, 4])
-def test_index_out_of_range(shards, bad):
-    with pytest.raises(IndexError, match="at least 0 and less than 4"):
-        TokenStore(shards).sources(np.array([0, bad]), 9)
-
-
-def test_indices_must_be_integers(shards):
-    with pytest.raises(IndexError, match="must be of integer"):
-        TokenStore(shards).sources(np.array([0.0]), 9)
+@pytest.mark.parametrize(
+    ("indices", "width", "error", "message"),
+    [
+        ([0, 3], 4, ValueError, "Received: 4, but row 3 has 5 tokens"),
+        ([0, -1], 9, IndexError, "at least 0 and less than 4"),
+        ([0, 4], 9, IndexError, "at least 0 and less than 4"),
+        ([0.0], 9, IndexError, "must be of integer"),
+    ],
+)
+def test_rows_that_cannot_be_read(shards, indices, width, error, message):
+    with pytest.raises(error, match=message):
+        TokenStore(shards).sources(np.array(indices), width)
 
 
 @pytest.mark.parametrize(

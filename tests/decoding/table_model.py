@@ -1,7 +1,5 @@
 """A language model that is a table, for tests that compare a search with every sequence there is."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Word alignments: the rule on literal weights, the words of pieces, and a model's against NumPy."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Beam search against exhaustive search, against a greedy loop, and against tensor2tensor's decodes."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 

@@ -1,7 +1,5 @@
 """Constraints on beam search and sampling against exhaustive search, and against what they say in plain Python."""
 
-from __future__ import annotations
-
 import itertools
 from functools import partial
 

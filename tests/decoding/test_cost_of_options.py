@@ -1,7 +1,5 @@
 """Options of decoding that are off cost nothing: the graph of the search is that of a search without their code."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections import Counter

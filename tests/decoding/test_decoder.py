@@ -1,7 +1,5 @@
 """What is decoded together, and what needs a search of its own."""
 
-from __future__ import annotations
-
 import itertools
 from types import SimpleNamespace
 

@@ -1,14 +1,12 @@
 """The decoding options through the Python API: log-probabilities, sampling, constraints, prefixes."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
 
 from t2tlite.decoding import decoder
 from t2tlite.decoding.constraints import FORBIDDEN
-from t2tlite.tasks.task import Hypothesis, open_task
+from t2tlite.tasks.task import open_task
 
 SENTENCES = [
     "red cat sees dog",
@@ -56,11 +54,6 @@ def test_log_prob_is_that_of_the_text_and_score_is_penalised(model, options):
                 assert hypothesis.log_prob == pytest.approx(model.score([sentence], [hypothesis.text])[0], abs=1e-4)
                 checked += 1
     assert checked >= 3 or options.extra_length == 0
-
-
-def test_a_parse_has_its_log_prob(model):
-    (parse,) = open_task("parsing", {}).choose("dogs", [Hypothesis("(S dogs )S", -0.5, -0.9, (7, 8, 9))], 1)
-    assert (parse.score, parse.log_prob, parse.ids) == (-0.5, -0.9, (7, 8, 9))
 
 
 def test_samples_depend_on_the_sentence_and_the_seed_alone(model):
@@ -172,12 +165,8 @@ def test_prefixes_that_do_not_fit(model):
         model.translate(["red cat"], prefix=["katze " * 2100])
 
 
-def test_more_samples_than_the_beam_is_wide(model):
-    (outputs,) = model.decode(["red cat sees dog"], model.options(return_beams=9, **RANDOM))
-    assert len(outputs) == 9
-
-
-def test_parser_draws_as_many_samples_as_it_returns(model):
-    task = open_task("parsing", {})
-    (outputs,) = model.decode(["red cat"], model.options(return_beams=9, extra_length=3, **RANDOM), task=task)
+@pytest.mark.parametrize("task", ["translation", "parsing"])
+def test_more_samples_than_the_beam_is_wide(model, task):
+    options = model.options(return_beams=9, extra_length=3, **RANDOM)
+    (outputs,) = model.decode(["red cat sees dog"], options, task=open_task(task, {}))
     assert len(outputs) == 9

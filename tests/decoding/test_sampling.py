@@ -1,7 +1,5 @@
 """Sampling against a loop in NumPy, token by token, and against the distribution it draws from."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

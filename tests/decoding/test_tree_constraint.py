@@ -1,7 +1,5 @@
 """The tree constraint allows exactly the sequences that are trees over the words, of all sequences there are."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

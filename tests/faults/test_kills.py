@@ -3,8 +3,6 @@
 T2TLITE_KILLS is the number of kills, by default a few; `make test-faults` makes many. T2TLITE_KILLS_SEED draws others.
 """
 
-from __future__ import annotations
-
 import collections
 import json
 import os

@@ -1,7 +1,5 @@
 """Where output goes: files replaced at once, links that stay, devices that are written and never replaced."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Checkpoints as files: moved, copied and removed, whatever a killed process left."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

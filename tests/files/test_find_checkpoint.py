@@ -1,7 +1,5 @@
 """Checkpoints found by choice, name, step and path."""
 
-from __future__ import annotations
-
 import pytest
 
 from t2tlite.files.checkpoint_paths import checkpoint_at, find_checkpoint, list_checkpoints, step_of

@@ -1,7 +1,5 @@
 """A folder that one process at a time may write."""
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """What has arrived is ready at once, in order, and errors come where they happened."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

@@ -1,7 +1,5 @@
 """Records in JSON files: what a damaged one says."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

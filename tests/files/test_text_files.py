@@ -1,7 +1,5 @@
 """Lines of text files: where they end, what is refused, and that files appear whole."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import subprocess
@@ -222,13 +220,6 @@ def test_interrupted_writing_leaves_the_old_file(tmp_path: Path) -> None:
 def test_writing_to_a_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match="which is a folder"):
         text_files.write_lines(tmp_path, ["a"])
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="this system has no /dev/stdout")
-def test_writing_to_a_device() -> None:
-    script = "from t2tlite.files import text_files; text_files.write_lines('/dev/stdout', ['a', 'b'])"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
-    assert done.stdout == b"a\nb\n"
 
 
 def test_real_corpus(shared: Path) -> None:

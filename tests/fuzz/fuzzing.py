@@ -4,8 +4,6 @@ Damaged input must give a valid result or an error that the commands print as on
 t2tlite itself: a message of another library's does not say what to do. Nothing may hang or end the interpreter.
 """
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,7 +1,5 @@
 """--hparams and --decode_hparams, and hparams.json."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """What a report is made of: TensorBoard's event files, charts and blocks of a document."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 from fuzzing import COSTLY, TEXTS, damaged_bytes, survives

@@ -1,7 +1,5 @@
 """Every file of runs and data, damaged, and each command that reads it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import itertools

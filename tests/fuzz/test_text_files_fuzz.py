@@ -1,7 +1,5 @@
 """Text files, plain and gzip: lines, pairs, parallel files, and what t2t-bleu makes of them."""
 
-from __future__ import annotations
-
 import gzip
 
 from fuzzing import LINES, damaged_bytes, run_command, survives

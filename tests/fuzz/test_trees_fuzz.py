@@ -1,7 +1,5 @@
 """Trees: read, cleaned, linearised, restored from any sequence, drawn and scored."""
 
-from __future__ import annotations
-
 import gzip
 
 import pytest
@@ -49,17 +47,15 @@ def test_any_text_as_a_tree(text):
             assert clean_tree(cleaned) == cleaned
 
 
-@given(content=damaged_bytes("(TOP (S (NP (DT Thé)\n(NN cat)) (. .)))\n( (X y))\n".encode()), packed=st.booleans())
-def test_a_damaged_file_of_trees(content, packed, tmp_path):
-    path = tmp_path / ("damaged.trees.gz" if packed else "damaged.trees")
-    path.write_bytes(content)
-    survives(lambda: list(read_trees(path)))
+PLAIN = "(TOP (S (NP (DT Thé)\n(NN cat)) (. .)))\n( (X y))\n".encode()
+PACKED = gzip.compress(b"(TOP (S (NN cat)))\n" * 20, mtime=0)
 
 
+@pytest.mark.parametrize(("whole", "ending"), [(PLAIN, "trees"), (PLAIN, "trees.gz"), (PACKED, "trees.gz")])
 @given(data=st.data())
-def test_a_damaged_gzip_file_of_trees(data, tmp_path):
-    path = tmp_path / "packed.trees.gz"
-    path.write_bytes(data.draw(damaged_bytes(gzip.compress(b"(TOP (S (NN cat)))\n" * 20, mtime=0))))
+def test_a_damaged_file_of_trees(whole, ending, data, tmp_path):
+    path = tmp_path / f"damaged.{ending}"
+    path.write_bytes(data.draw(damaged_bytes(whole)))
     survives(lambda: list(read_trees(path)))
 
 

@@ -1,7 +1,5 @@
 """Vocabularies of both kinds: any text there and back, any ids, any file."""
 
-from __future__ import annotations
-
 import pickle
 
 import pytest

@@ -1,9 +1,8 @@
 """Multi-head attention in NumPy, at double precision, as section 3.2 has it."""
 
-from __future__ import annotations
-
 import math
 
+import keras
 import numpy as np
 
 from t2tlite.layers.attention import MultiHeadAttention
@@ -15,6 +14,12 @@ HIDDEN, HEADS, KEYS, VALUES = 8, 2, 6, 10  # keys and values of all heads togeth
 
 def normal(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng((seed, *shape)).normal(size=shape).astype(np.float32)
+
+
+def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
+    """Gives every weight values of its own, those that start at zero or one too."""
+    for i, variable in enumerate(layer.variables):
+        variable.assign(normal(*variable.shape, seed=seed + i))
 
 
 def softmax(x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,5 @@
 """What holds of every layer and of the model: a config it can be made from again, dtypes, and batches of any size."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
@@ -10,6 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 import pytest
+from numpy_attention import normal, randomise
 
 from t2tlite.config import HParams
 from t2tlite.layers.attention import MultiHeadAttention, causal_mask, padding_mask
@@ -39,10 +38,6 @@ PRE_NORM = dataclasses.replace(
 )
 UNSHARED = dataclasses.replace(HPARAMS, shared_embedding_and_softmax_weights=False)
 POLICIES = ["mixed_bfloat16", "mixed_float16"]
-
-
-def normal(*shape: int) -> np.ndarray:
-    return np.random.default_rng(shape).normal(size=shape).astype(np.float32)
 
 
 @keras.saving.register_keras_serializable("tests")
@@ -125,12 +120,6 @@ MODELS = ("transformer", "transformer_pre_norm", "transformer_restricted", "tran
 )
 def case(request) -> Case:
     return request.param
-
-
-def randomise(layer: keras.layers.Layer) -> None:
-    """Gives every weight values of its own, those that start at zero or one too."""
-    random = np.random.default_rng(1)
-    layer.set_weights([random.normal(size=weight.shape).astype(np.float32) for weight in layer.get_weights()])
 
 
 def test_the_config_holds_the_arguments(case):

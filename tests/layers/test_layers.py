@@ -1,14 +1,12 @@
 """Layers against the paper's formulas, written once more in NumPy at double precision."""
 
-from __future__ import annotations
-
 import math
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention
+from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention, randomise
 
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
@@ -23,12 +21,6 @@ KEPT = {
     (0.1, (0, 1000)): "ff7bfbdfdfbffdfb",
     (0.1, (-5, 2**31 - 1)): "feefbfaffbffff76",
 }
-
-
-def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
-    """Gives every weight values of its own, those that start at zero or one too."""
-    for i, variable in enumerate(layer.variables):
-        variable.assign(normal(*variable.shape, seed=seed + i))
 
 
 def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float) -> np.ndarray:

@@ -1,7 +1,5 @@
 """Position vectors against the paper's formula, and tensor2tensor's against what it computed."""
 
-from __future__ import annotations
-
 import keras
 import numpy as np
 import pytest
@@ -25,22 +23,16 @@ def section_3_5(positions, hidden_size: int) -> np.ndarray:
 
 @pytest.mark.parametrize("hidden_size", [2, 6, 64, 512])
 def test_the_papers_formula(hidden_size):
-    got = keras.ops.convert_to_numpy(sinusoids(np.arange(20), hidden_size))
-    assert (got.shape, got.dtype) == ((20, hidden_size), np.float32)
-    np.testing.assert_allclose(got, section_3_5(range(20), hidden_size), atol=ROUNDING)
+    got = keras.ops.convert_to_numpy(sinusoids(np.arange(64), hidden_size))
+    assert (got.shape, got.dtype) == ((64, hidden_size), np.float32)
+    np.testing.assert_allclose(got, section_3_5(range(64), hidden_size), atol=ROUNDING)
+    np.testing.assert_array_equal(got[0], np.tile([0.0, 1.0], hidden_size // 2))  # sin 0, cos 0
 
 
 def test_far_positions():
     far = np.array([255, 511, 1000, 4000])
     # float32 keeps an angle of 4000 to 0.0005; a position that is off by one changes the first cells by 0.1 or more
     np.testing.assert_allclose(sinusoids(far, 32), section_3_5(far, 32), atol=5e-3)
-
-
-def test_first_position_and_wavelengths():
-    table = keras.ops.convert_to_numpy(sinusoids(np.arange(64), 512))
-    np.testing.assert_array_equal(table[0], np.tile([0.0, 1.0], 256))  # sin 0, cos 0
-    np.testing.assert_allclose(table[:, 0], np.sin(np.arange(64)), atol=ROUNDING)  # the shortest wavelength is 2 pi
-    np.testing.assert_allclose(table[63, 510], np.sin(63 / 10000 ** (510 / 512)), rtol=1e-5)
 
 
 def test_equals_the_fixtures_table(fixtures):
@@ -66,11 +58,6 @@ def test_halves_by_their_formula():
     np.testing.assert_allclose(
         sinusoid_halves(np.arange(3), 2), [[0, 1], [np.sin(1), np.cos(1)], [np.sin(2), np.cos(2)]], atol=ROUNDING
     )
-
-
-def test_the_two_are_no_permutation_of_each_other():
-    paper, halves = (np.sort(f(np.arange(5), 16), axis=1) for f in (sinusoids, sinusoid_halves))
-    assert np.abs(paper - halves).max() > 0.05
 
 
 @pytest.mark.parametrize("kind", ["timing", "timing_halves", "none"])

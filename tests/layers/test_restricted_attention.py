@@ -1,7 +1,5 @@
 """Self-attention restricted to a radius: against NumPy one query at a time, and against attention with a mask."""
 
-from __future__ import annotations
-
 import math
 
 import keras

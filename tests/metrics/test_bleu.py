@@ -1,7 +1,5 @@
 """Scores against values computed by sacrebleu and by Moses's Perl scripts, step by step."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The weights that Transformer.attention returns are those of the paper's formulas, written once more in NumPy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Skipped if JAX is not installed: t2tlite itself does not require it.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 import os

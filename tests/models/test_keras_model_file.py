@@ -1,7 +1,5 @@
 """A Transformer saved by Keras as one file, `model.keras`, is the same model when Keras loads it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

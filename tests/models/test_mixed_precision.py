@@ -1,7 +1,5 @@
 """Half precision: weights and losses stay float32, training gets somewhere, decoding runs."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 
@@ -9,23 +7,17 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+import tiny_training
+from tiny_training import VOCAB
 
-from t2tlite.config import HParams
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
 from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.tokens import EOS
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
-VOCAB, EOS = 20, 1
-HPARAMS = HParams(
-    hidden_size=16,
-    filter_size=32,
-    num_heads=2,
-    num_hidden_layers=1,
-    max_length=16,
-    batch_size=96,
-    learning_rate_warmup_steps=8,
-    learning_rate_constant=0.2,
+HPARAMS = tiny_training.HPARAMS.override(
+    "layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=8,learning_rate_constant=0.2"
 )
 POLICIES = ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
 INPUTS = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)

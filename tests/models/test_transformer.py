@@ -1,7 +1,5 @@
 """The Transformer agrees with itself: what its masks hide, and step-by-step decoding with the full forward pass."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 

@@ -1,6 +1,5 @@
 """The embedded grammar: properties of many sentences, and the problems made of them."""
 
-import functools
 import hashlib
 import itertools
 import random
@@ -10,7 +9,6 @@ from collections import Counter
 import pytest
 
 from t2tlite import registry
-from t2tlite.problems import grammar
 from t2tlite.problems.grammar import GrammarEnde, GrammarEnfr, GrammarSentence, lexicon, sentences
 from t2tlite.problems.grammar.lexicon import NOUNS
 from t2tlite.problems.grammar.sampler import Sampler
@@ -76,14 +74,9 @@ def test_splits_share_no_sentence_whatever_the_seed(count):
         assert not first & second
 
 
-# (split, size) -> the sentences that every problem of the grammar is made of, drawn once.
-drawn = functools.cache(lambda split, size: list(sentences(split, size)))
-
-
 @pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
 @pytest.mark.parametrize("split", ["dev", "test"])
-def test_dev_and_test_hold_500_different_sentences(problem, split, monkeypatch):
-    monkeypatch.setattr(grammar, "sentences", drawn)
+def test_dev_and_test_hold_500_different_sentences(problem, split, drawn_once):
     pairs = list(problem.pairs(split, None))
     assert len(pairs) == 500
     assert len({source for source, _ in pairs}) == 500
@@ -121,14 +114,8 @@ FROZEN = {
 }
 
 
-def test_pairs_are_frozen():
-    assert next(GrammarEnde().pairs("test", None)) == ("Did they often sleep?", "Haben sie oft geschlafen?")
-    assert next(GrammarEnfr().pairs("test", None)) == ("Did they often sleep?", "Est-ce qu'ils ont souvent dormi ?")
-
-
 @pytest.mark.parametrize("name", FROZEN)
-def test_data_is_frozen(name, monkeypatch):
-    monkeypatch.setattr(grammar, "sentences", drawn)
+def test_data_is_frozen(name, drawn_once):
     problem = registry.problem(name, train_size=5000)
     for split, digest in FROZEN[name].items():
         if name == "grammar_parsing":

@@ -3,33 +3,19 @@
 import pytest
 
 from t2tlite.problems import grammar
-from t2tlite.problems.grammar import GrammarSentence
-from t2tlite.problems.grammar.lexicon import (
-    ADJECTIVES,
-    CAN,
-    CITIES,
-    CONJUNCTIONS,
-    FUTURE,
-    GAP,
-    NOUNS,
-    PAST,
-    PEOPLE,
-    PREPOSITIONS,
-    PRESENT,
-    PRONOUNS,
-    TIMES,
-    VERBS,
-    determiner,
-)
+from t2tlite.problems.grammar import GrammarSentence, lexicon
+from t2tlite.problems.grammar.lexicon import FUTURE, GAP, NOUNS, PAST, PRESENT, determiner
 from t2tlite.problems.grammar.structure import Clause, Nominal, Pair, Place
 
-ME, HE, SHE, WE, THEY = PRONOUNS
-ANNA, PAUL = PEOPLE[0], PEOPLE[6]
-YESTERDAY = TIMES[PAST][1][0]
+ME, HE, SHE, WE, THEY = lexicon.PRONOUNS
+ANNA, PAUL = lexicon.PEOPLE[0], lexicon.PEOPLE[6]
+YESTERDAY = lexicon.TIMES[PAST][1][0]
+VIENNA = lexicon.CITIES[4]
+THAT, BECAUSE = lexicon.CONJUNCTIONS["that"], lexicon.CONJUNCTIONS["because"]
 
 
 def adjective(word):
-    return next(adjective for adjective in ADJECTIVES if adjective.english[0] == word)
+    return next(adjective for adjective in lexicon.ADJECTIVES if adjective.english[0] == word)
 
 
 def noun(word, determiner="the", adjective_word=None, **options):
@@ -41,12 +27,12 @@ def clause(verb, tense, subject=GAP, object=None, **options):
     def name(verb):
         return " ".join(filter(None, (verb.english.infinitive, verb.english.particle)))
 
-    entry = next(entry for verbs in VERBS.values() for entry in verbs if name(entry) == verb)
+    entry = next(entry for verbs in lexicon.VERBS.values() for entry in verbs if name(entry) == verb)
     return Clause(entry, tense, subject, object, **options)
 
 
 def place(preposition, phrase):
-    return Place(PREPOSITIONS[preposition], phrase)
+    return Place(lexicon.PREPOSITIONS[preposition], phrase)
 
 
 # One sentence for each thing that the languages do differently; translations written by hand.
@@ -68,14 +54,14 @@ SAYINGS = [
             "say",
             PRESENT,
             ANNA,
-            subordinate=clause("close", PRESENT, HE, noun("box", "his"), conjunction=CONJUNCTIONS["that"]),
+            subordinate=clause("close", PRESENT, HE, noun("box", "his"), conjunction=THAT),
         ),
         "Anna says that he closes his box.",
         "Anna sagt, dass er seine Kiste zumacht.",
         "Anna dit qu'il ferme sa boîte.",
     ),
     (  # German dative; French elision
-        clause("help", PRESENT, ME, noun("child", "a", "small"), modal=CAN),
+        clause("help", PRESENT, ME, noun("child", "a", "small"), modal=lexicon.CAN),
         "I can help a small child.",
         "Ich kann einem kleinen Kind helfen.",
         "Je peux aider un petit enfant.",
@@ -212,7 +198,7 @@ SAYINGS = [
         "Quelle voiture est-ce qu'elle a achetée ?",
     ),
     (
-        clause("go", PRESENT, THEY, goal=place("to city", CITIES[4]), question="why"),
+        clause("go", PRESENT, THEY, goal=place("to city", VIENNA), question="why"),
         "Why do they go to Vienna?",
         "Warum gehen sie nach Wien?",
         "Pourquoi est-ce qu'ils vont à Vienne ?",
@@ -228,7 +214,7 @@ SAYINGS = [
             "sleep",
             PRESENT,
             noun("dog"),
-            subordinate=clause("arrive", PRESENT, ME, conjunction=CONJUNCTIONS["because"]),
+            subordinate=clause("arrive", PRESENT, ME, conjunction=BECAUSE),
             fronted=True,
         ),
         "Because I arrive, the dog sleeps.",

@@ -1,7 +1,5 @@
 """A user's own files as a problem."""
 
-from __future__ import annotations
-
 import dataclasses
 from pathlib import Path
 from typing import Any

@@ -1,14 +1,11 @@
 """The parsing problems: which trees they take from where, and how these are written."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import re
 import shutil
 
 import pytest
-import tiny_treebank
 from fixture_files import tree_files
 from tiny_treebank import CLEAN, RAW, SYMBOLS, WORDS, WRITTEN, filled
 
@@ -19,16 +16,6 @@ from t2tlite.tasks.task import open_task
 from t2tlite.trees.evalb import evalb
 from t2tlite.trees.linearise import LINEARISATIONS
 from t2tlite.trees.tree import format_tree, read_trees
-
-
-@pytest.fixture
-def treebank(tmp_path):
-    return tiny_treebank.treebank(tmp_path)
-
-
-@pytest.fixture
-def own_trees(tmp_path):
-    return tiny_treebank.own_trees(tmp_path)
 
 
 def numbers(pairs):
@@ -175,7 +162,7 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
     assert len(list(problem.pairs("dev", own_trees))) == 6
     many = list(registry.problem("wsj_parsing", fragments=9).pairs("train", own_trees))
     assert len(many) == 6 * 120  # as many as there are
-    with pytest.raises(ValueError, match=r"--fragments must be 0 or more\. Received: -1\."):
+    with pytest.raises(ValueError, match=r"fragments must be at least 0\. Received: -1\."):
         registry.problem("wsj_parsing", fragments=-1)
 
 
@@ -216,7 +203,7 @@ def test_scores_of_written_trees_are_those_of_the_trees(tree_file, linearisation
 # the embedded grammar
 
 
-def test_grammar_parsing():
+def test_grammar_parsing(drawn_once):
     problem = registry.problem("grammar_parsing", train_size=300)
     pairs = {split: list(problem.pairs(split, None)) for split in problem.splits()}
     assert {split: len(rows) for split, rows in pairs.items()} == {"train": 300, "dev": 500, "test": 500}

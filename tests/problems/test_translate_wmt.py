@@ -1,7 +1,5 @@
 """The WMT 2014 tasks, from files laid out as the published archives unpack and from TensorFlow Datasets."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

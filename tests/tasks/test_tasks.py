@@ -1,7 +1,5 @@
 """Tasks: what becomes of hypotheses, by example, and which task a manifest names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -54,8 +52,9 @@ def test_the_best_translations_are_those_of_highest_score():
 
 def test_parse_that_fits_comes_before_a_more_probable_one():
     task = open_task("parsing", {})
-    best, second = task.choose(WORDS, [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -0.9)], 2)
-    assert (best.text, best.sequence, best.score) == (TREE, RIGHT, -0.9)
+    hypotheses = [Hypothesis(SHORT, -0.1, -0.1), Hypothesis(RIGHT, -0.9, -1.8, (7, 8, 9))]
+    best, second = task.choose(WORDS, hypotheses, 2)
+    assert (best.text, best.sequence, best.score, best.log_prob, best.ids) == (TREE, RIGHT, -0.9, -1.8, (7, 8, 9))
     assert second.sequence == SHORT
     assert task.hypotheses(1, beam_size=4) == 4
     assert task.reference(WORDS, RIGHT) == TREE

@@ -1,7 +1,5 @@
 """A task that a user's package registers, through the commands."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """What TF_CONFIG and SLURM say of the workers."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

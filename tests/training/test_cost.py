@@ -1,7 +1,5 @@
 """What training costs by formula, against models that are built and TensorFlow's own counters."""
 
-from __future__ import annotations
-
 import pytest
 import tensorflow as tf
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
@@ -74,10 +72,12 @@ def test_parameters_by_part():
     assert {name: count for name, count in counts.items() if count} == actual
 
 
-@pytest.mark.parametrize(("name", "millions"), [("transformer_base", 65), ("transformer_big", 213)])
-def test_parameters_of_the_papers_models(name, millions):
+@pytest.mark.parametrize(
+    ("name", "millions", "share"), [("transformer_base", 65, 0.032), ("transformer_big", 213, 0.01)]
+)
+def test_parameters_of_the_papers_models(name, millions, share):
     """Table 3. The paper's vocabulary is "about 37000": 1,700 rows more would make its 65 of base."""
-    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(millions, rel=0.032)
+    assert parameters(registry.hparams(name), 37_000) / 1e6 == pytest.approx(millions, rel=share)
 
 
 @pytest.mark.parametrize(

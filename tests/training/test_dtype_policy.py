@@ -1,7 +1,5 @@
 """dtype_policy=auto: what the hardware has, resolved once and recorded."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

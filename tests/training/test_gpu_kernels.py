@@ -4,8 +4,6 @@ An operation without a kernel for its types would run on the CPU, and its tensor
 step. The test says nothing about speed, nor about what runs in host memory on purpose, as 32-bit integers do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

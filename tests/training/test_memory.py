@@ -1,7 +1,5 @@
 """The estimate of memory before training, and what is reported when there is too little."""
 
-from __future__ import annotations
-
 import re
 
 import pytest
@@ -28,10 +26,7 @@ def test_the_largest_batch_counts():
     assert need(shapes=wide).shape == (30, 16, 16)
     parts = memory_parts(BIG, (50, 50), (16, 16), pairs=30)
     assert need(shapes=wide).bytes == sum(parts.values())
-
-
-def test_rows_are_rounded_up():
-    assert need(shapes=[(5, 8, 8)]).shape == (3, 8, 8)
+    assert need(shapes=[(5, 8, 8)]).shape == (3, 8, 8)  # rounded up
 
 
 def test_what_is_available():

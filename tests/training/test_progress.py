@@ -1,7 +1,5 @@
 """What a run shows on a terminal, and in a file."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,6 @@
 """How many replicas share a global batch makes no difference to what is learnt."""
 
-from __future__ import annotations
-
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable
@@ -11,6 +10,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from eager import run_eagerly
 from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
 
 from t2tlite.data.batch_plan import training_plan
@@ -66,9 +66,8 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = F
     gradients = make_gradients(model, optimizer, hparams)
     step = make_train_step(strategy, model, optimizer, hparams, gradients)
     batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
-    tf.config.run_functions_eagerly(eagerly)
-    results = [step(batches) for _ in range(STEPS)]
-    tf.config.run_functions_eagerly(False)
+    with run_eagerly() if eagerly else contextlib.nullcontext():
+        results = [step(batches) for _ in range(STEPS)]
     evaluate = make_evaluation(strategy, model, store, hparams)
     assert optimizer.iterations.numpy() == STEPS
     values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]

@@ -1,7 +1,5 @@
 """One training step against tensor2tensor's gradients, and an evaluation against NumPy."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

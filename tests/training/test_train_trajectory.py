@@ -1,7 +1,5 @@
 """Twenty optimizer steps take the weights where tensor2tensor's took them."""
 
-from __future__ import annotations
-
 import functools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a run has cost: cost.json through stops and restarts, and the line that t2t-trainer prints."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -63,27 +61,21 @@ def counted(folder):
     return cost.step, cost.steps, cost.tokens, cost.flops
 
 
-def test_resumed_run_adds_up(tmp_path):
-    train_to(tmp_path, 0, 5)
-    train_to(tmp_path, 5, 8)
-    assert counted(tmp_path) == (8, 8, 80, 240)
-
-
-def test_resuming_from_older_checkpoint_counts_nothing_twice(tmp_path):
-    for start, stop in ((0, 5), (5, 8), (8, 20)):
-        train_to(tmp_path, start, stop)
-    for step in (8, 20):
+@pytest.mark.parametrize(
+    ("spans", "lost", "resumed", "expected"),
+    [
+        ([(0, 5)], [], (5, 8), (8, 8, 80, 240)),
+        ([(0, 5), (5, 8), (8, 20)], [8, 20], (5, 6), (6, 6, 60, 180)),  # from an older checkpoint
+        ([(0, 5), (5, 8)], [8], (5, 9), (9, 9, 90, 270)),  # killed between record and checkpoint
+    ],
+)
+def test_resumed_run_counts_each_step_once(tmp_path, spans, lost, resumed, expected):
+    for span in spans:
+        train_to(tmp_path, *span)
+    for step in lost:
         (tmp_path / f"model.ckpt-{step}.index").unlink()
-    train_to(tmp_path, 5, 6)
-    assert counted(tmp_path) == (6, 6, 60, 180)
-
-
-def test_killed_between_record_and_checkpoint(tmp_path):
-    train_to(tmp_path, 0, 5)
-    train_to(tmp_path, 5, 8)
-    (tmp_path / "model.ckpt-8.index").unlink()  # as if the checkpoint had not been written any more
-    train_to(tmp_path, 5, 9)
-    assert counted(tmp_path) == (9, 9, 90, 270)
+    train_to(tmp_path, *resumed)
+    assert counted(tmp_path) == expected
 
 
 def test_records_stay_only_of_checkpoints_that_do(tmp_path):

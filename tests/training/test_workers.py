@@ -1,7 +1,5 @@
 """Two worker processes on one machine: they train what one process trains, and end and resume together."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Trees as token sequences and back: worked examples, whole files, random trees, and sequences that are no tree."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter

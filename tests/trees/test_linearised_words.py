@@ -1,7 +1,5 @@
 """Linearised trees that hold their words instead of tags, and what becomes of them again."""
 
-from __future__ import annotations
-
 import pytest
 from fixture_files import tree_files
 

@@ -1,7 +1,5 @@
 """Raw text becomes the words of the Penn Treebank."""
 
-from __future__ import annotations
-
 import pytest
 
 from t2tlite.tasks.parsing import Parse, ParsingTask

@@ -1,7 +1,5 @@
 """Trees as tensor2tensor writes them, and its sequences read back."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Text to learn vocabularies from, and text that breaks programs."""
 
-from __future__ import annotations
-
 import random
 
 from t2tlite.vocabularies.sentencepiece_encoder import SPACE

@@ -1,7 +1,5 @@
 """What holds for SentencePiece and for tensor2tensor's subwords: exact round trips, padding and EOS, clear errors."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -10,6 +8,7 @@ from sample_texts import NASTY, SENTENCES, random_texts
 
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
+from t2tlite.vocabularies.subword_builder import build_subwords
 
 SUBTOKENS = dict.fromkeys(["<pad>_", "<EOS>_", "cat", "mat_", "._", "the_", *"\\_u;0123456789<pad>EOScatmthe."])
 
@@ -62,3 +61,20 @@ def test_pickled(encoder):
     copy = pickle.loads(pickle.dumps(encoder))
     assert copy.path == encoder.path
     assert copy.encode("the cat") == encoder.encode("the cat")
+
+
+@pytest.mark.parametrize("learn", [train_sentencepiece, build_subwords])
+@pytest.mark.parametrize(
+    ("sentences", "size", "message"),
+    [
+        ([], 300, r"needs text to learn from\. Received: no (text|sentences)\."),
+        (["", ""], 300, r"needs text to learn from\. Received: no (text|sentences)\."),
+        (["fine", "not \ud800"], 300, "lone surrogates"),
+        (SENTENCES, 10, "at least"),
+    ],
+)
+def test_failed_learning_keeps_an_earlier_file(tmp_path, learn, sentences, size, message):
+    (tmp_path / "vocabulary").write_bytes(b"earlier")
+    with pytest.raises(ValueError, match=message):
+        learn(sentences, size, tmp_path / "vocabulary")
+    assert (tmp_path / "vocabulary").read_bytes() == b"earlier"

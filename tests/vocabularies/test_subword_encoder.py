@@ -1,7 +1,5 @@
 r"""tensor2tensor's subword vocabularies: its ids, its text, exact round trips, clear errors."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import sys
@@ -183,34 +181,24 @@ def test_empty_and_equal_lines(tmp_path):
     assert encoder.decode([2, 3, 4, 5, 6]) == "a b a"
 
 
-def test_missing_file(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"Received: .*gone\.subwords, which does not exist"):
-        SubwordEncoder(tmp_path / "gone.subwords")
-
-
-def test_file_that_is_not_utf8(tmp_path):
-    (tmp_path / "v.subwords").write_bytes(b"'<pad>_'\n'<EOS>_'\n'na\xefve_'\n")
-    with pytest.raises(ValueError, match=r"v\.subwords, line 3: text must be UTF-8\. Received: byte 0xef"):
-        SubwordEncoder(tmp_path / "v.subwords")
+WITHOUT_MARKS = r"must be '<pad>_' and '<EOS>_'\. Received: {} in .*v\.subwords\."
 
 
 @pytest.mark.parametrize(
-    ("content", "received"),
+    ("content", "message"),
     [
-        (b"", "an empty file"),
-        (b"'<pad>_'\n", "'<pad>_'"),
-        (b"'<EOS>_'\n'<pad>_'\n'a'\n", "'<EOS>_' and '<pad>_'"),
-        (b"the cat sits on the mat\nand so does the dog\n", "'the cat sits on the mat' and 'and so does the dog'"),
+        (None, r"Received: .*v\.subwords, which does not exist"),
+        (b"'<pad>_'\n'<EOS>_'\n'na\xefve_'\n", r"v\.subwords, line 3: text must be UTF-8\. Received: byte 0xef"),
+        (b"<pad>\n<EOS>\nword\nother\n", r"must have subtokens that end a word, with '_' at .*v\.subwords"),
+        (b"", WITHOUT_MARKS.format("an empty file")),
+        (b"'<pad>_'\n", WITHOUT_MARKS.format("'<pad>_'")),
+        (b"'<EOS>_'\n'<pad>_'\n'a'\n", WITHOUT_MARKS.format("'<EOS>_' and '<pad>_'")),
+        (b"the cat sits\nand so does the dog\n", WITHOUT_MARKS.format("'the cat sits' and 'and so does the dog'")),
     ],
 )
-def test_file_without_marks(tmp_path, content, received):
-    (tmp_path / "v.subwords").write_bytes(content)
-    with pytest.raises(ValueError, match=rf"must be '<pad>_' and '<EOS>_'\. Received: {received} in .*v\.subwords\."):
-        SubwordEncoder(tmp_path / "v.subwords")
-
-
-def test_a_list_of_words_is_no_subword_vocabulary(tmp_path):
-    path = tmp_path / "vocab.tokens"
-    path.write_text("<pad>\n<EOS>\nword\nother\n", encoding="utf-8")
-    with pytest.raises(ValueError, match=r"must have subtokens that end a word, with '_' at .*vocab\.tokens"):
+def test_file_that_is_not_a_vocabulary(tmp_path, content, message):
+    path = tmp_path / "v.subwords"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(FileNotFoundError if content is None else ValueError, match=message):
         SubwordEncoder(path)

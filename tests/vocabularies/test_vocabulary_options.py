@@ -1,7 +1,5 @@
 """Data made with a given vocabulary, with one for each language, or with one of tensor2tensor's kind."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -7,18 +7,18 @@ import functools
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from tqdm import tqdm
 
+from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.atomic_file import open_directly
 from t2tlite.files.read_ahead import ReadAhead
 from t2tlite.files.text_files import compressed
-from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm, text_input
-from t2tlite.programs.bulk.line_format import Window
-from t2tlite.programs.bulk.outputs import ResumableOutput, encode_lines, resumable_output
+from t2tlite.programs.bulk.jobs import DecodeJob, Window, WindowOutput, text_input
+from t2tlite.programs.bulk.outputs import ResumableOutput, encode_lines, interrupt_at_sigterm, resumable_output
 
 # Sentences that are sorted by length together: 2 % more padding than if all are (lengths as in WMT), while batches of
 # 8,192 tokens would have 20 % more.
@@ -29,18 +29,17 @@ progress_bar = functools.partial(tqdm, unit="sentence", desc="decoding", dynamic
 
 
 def decode_file(job: DecodeJob, source: str | Path, target: Path) -> str:
-    """Decodes or scores a text file or a pipe into the file `target`, which is not a symbolic link; resumes.
+    """Decodes or scores a text file or a pipe into the file `target`, not a symbolic link; resumes; gives a summary.
 
-    Returns the job's summary, or "" in a pipe. Lines of a pipe are checked when their turn comes, those of a file
-    before anything is decoded. Raises ValueError for a line that is too long or not UTF-8, or if another process writes
-    the same output, and OSError if it cannot be written.
+    Raises ValueError for a bad line, of a file before anything is decoded, or as `resumable_output`.
     """
     text = text_input(source)
     total = text.check(job)
-    with interrupt_at_sigterm(), resumable_output(target, job.provenance()) as output:
-        decode_rest(job, text, total, FILE_WINDOW, output, job.lines)
+    with resumable_output(target, job.provenance()) as output:
+        windows = job.cut(*output.skip_done(text), FILE_WINDOW)
+        write_windows(windows, job.run, output, total, text.is_standard_input or None)
         output.publish()
-    return "" if text.is_piped else job.summary(output.record.counts, output.record.seconds)
+    return job.summary(output.record.counts, output.record.seconds)
 
 
 def decode_stream(
@@ -49,42 +48,37 @@ def decode_stream(
     """Decodes or scores lines to standard output, or to the device or pipe `target`, each as soon as it is done.
 
     Lines that have arrived through a pipe are decoded without waiting for others; `one_by_one` decodes each by itself
-    even under tensor2tensor's rules. Returns and raises as `decode_file`.
+    even under tensor2tensor's rules.
     """
     text = text_input(source)
     total = text.check(job)
-    quiet = text.is_piped or (target is None and not sys.stdout.isatty())
     lines, is_ready = text.lines(), lambda: True
     if text.is_pipe:
         lines = ahead = ReadAhead(lines)
         is_ready = ahead.ready
     counts: Counter[str] = Counter()
     started = time.monotonic()
-    bar = progress_bar(total=total, disable=quiet or text.is_standard_input or None)
-    with interrupt_at_sigterm(), _opened(target) as file, bar:
-        for part, origin in job.cut(lines, text.origin, PROMPT_WINDOW, is_ready, one_by_one):
-            window = job.decode(part, origin, bar.update)
-            _write(file, job.lines(window))
-            counts += job.counts(window)
+    is_quiet = text.is_standard_input or (target is None and not sys.stdout.isatty())
+    with interrupt_at_sigterm(), _opened(target) as file, progress_bar(total=total, disable=is_quiet or None) as bar:
+        for window in job.cut(lines, text.origin, PROMPT_WINDOW, is_ready, one_by_one):
+            output = job.run(window, bar.update)
+            _write(file, output.lines)
+            counts.update(output.counts)
             bar.n = counts["sentences"]  # blank lines too
-    return "" if quiet else job.summary(counts, time.monotonic() - started)
+    return job.summary(counts, time.monotonic() - started)
 
 
-def decode_rest(
-    job: DecodeJob,
-    text: Input,
-    total: int | None,
-    max_sentences: int,
+def write_windows(
+    windows: Iterable[Window],
+    run: Callable[[Window, Done], WindowOutput],
     output: ResumableOutput,
-    shown: Callable[[Window], list[str]],
+    total: int | None,
+    is_quiet: bool | None = None,
 ) -> None:
-    """Decodes the lines that are not done yet, and writes what `shown` returns for each window."""
-    lines = output.skip_done(text)
-    done = output.record.lines
-    with progress_bar(total=total, initial=done, disable=text.is_standard_input or None) as bar:
-        for part, origin in job.cut(lines, text.origin.after(done), max_sentences):
-            window = job.decode(part, origin, bar.update)
-            output.write(shown(window), job.counts(window))
+    """Writes the output of each window as `run` returns it; without a progress bar if `is_quiet`."""
+    with progress_bar(total=total, initial=output.record.lines, disable=is_quiet) as bar:
+        for window in windows:
+            output.write(window, run(window, bar.update))
             bar.n = output.record.lines  # blank lines too
 
 

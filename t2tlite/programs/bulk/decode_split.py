@@ -6,18 +6,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from t2tlite.data.dataset import Dataset
 from t2tlite.data.problem import SPLITS
 from t2tlite.decoding.engine import TENSORFLOW
-from t2tlite.decoding.source_text import NO_FILE, evenly_spaced
+from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
-from t2tlite.files.text_files import write_lines
-from t2tlite.programs.bulk.decode_file import decode_rest
-from t2tlite.programs.bulk.jobs import DecodeJob, Input, interrupt_at_sigterm
-from t2tlite.programs.bulk.line_format import Window, read_records, record_lines
+from t2tlite.files.text_files import read_lines, write_lines
+from t2tlite.programs.bulk.decode_file import write_windows
+from t2tlite.programs.bulk.jobs import DecodedWindow, DecodeJob, Input
 from t2tlite.programs.bulk.outputs import resumable_output
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
@@ -28,34 +29,64 @@ EXAMPLES = 5  # in the report
 SPLIT_WINDOW = 512  # sentences that a kill loses at most; 5 to 7 % more padding than if all were sorted
 
 
+class RecordedOutput(NamedTuple):
+    """An `Output` as a split records it until all outputs are scored."""
+
+    text: str
+    score: float
+    log_prob: float
+    sequence: str
+    ids: tuple[int, ...]
+
+
+def record_lines(n_best: Sequence[Sequence[Output]]) -> list[str]:
+    """The outputs of each sentence as a JSON array, from which `read_records` reads them as they were."""
+    return [json.dumps([(o.text, o.score, o.log_prob, o.sequence, o.ids) for o in outputs]) for outputs in n_best]
+
+
+def read_records(lines: Iterable[str]) -> list[list[Output]]:
+    """The outputs of each sentence, best first."""
+    return [[RecordedOutput._make((*fields, tuple(ids))) for *fields, ids in json.loads(line)] for line in lines]
+
+
+class SplitJob(DecodeJob):
+    """Sentences of a split are decoded, and written with what their scores need."""
+
+    name = "split"
+
+    def lines(self, window: DecodedWindow) -> list[str]:
+        return record_lines(window.n_best)
+
+
 def decode_split(
     job: DecodeJob, folder: RunFolder, dataset: Dataset, split: str, target: str | Path | None = None
 ) -> None:
     """Decodes and scores a split of the run's data, and records the scores in the run directory.
 
     The outputs are written to `target`, by default RUN/decodes/NAME.txt, sources and references to RUN/decodes/NAME.*;
-    examples, scores and speed are printed before. Raises ValueError if there is no such split, it has no text or a
-    sentence that is too long, or another process writes the same outputs; and OSError, before anything is decoded, if a
-    file cannot be written.
+    examples, scores and speed are printed before. Raises ValueError if there is no such split, and OSError, before
+    anything is decoded, if a file cannot be written.
     """
     _check_split(dataset, split)
     model, task, store = job.model, job.model.task_under(job.options), dataset.store(split)
     sources, references = store.source_text(), store.target_text()
     name = _name(job, folder, split)
     target = Path(target or folder.decoded_file(name))
-    source_file = folder.decoded_file(name, "src")
+    source_file, record_file = folder.decoded_file(name, "src"), folder.decoded_file(name, "json")
     reference_file = folder.decoded_file(name, task.references_ending)
-    results = source_file, reference_file, folder.decoded_file(name, "json")
+    results = source_file, reference_file, record_file
     for path in (target, *results):
         check_writable(path)
-    text = Input(f"the sources of {split}", lambda: iter(sources))
-    job.check(sources, text.origin)
+    text = Input(Origin(f"the sources of {split}"), lambda: iter(sources))
+    text.check(job)
+    split_job = SplitJob(model, job.options)
     path = replaceable(target) or folder.decoded_file(name)
-    with interrupt_at_sigterm(), resumable_output(path, job.provenance("split")) as output:
+    with resumable_output(path, split_job.provenance()) as output:
         for path in results:
             remove_temporary_files(path.parent, path.name)  # of a process that was killed
-        decode_rest(job, text, len(sources), SPLIT_WINDOW, output, lambda window: record_lines(window.n_best))
-        n_best = read_records(output.written_lines())
+        windows = split_job.cut(*output.skip_done(text), SPLIT_WINDOW)
+        write_windows(windows, split_job.run, output, len(sources))
+        n_best = read_records(read_lines(output.part))
         score = model.score_outputs(sources, references, n_best, slow_metrics=True)
         gold = [task.reference(source, reference) for source, reference in zip(sources, references, strict=True)]
         report = [
@@ -66,7 +97,7 @@ def decode_split(
             f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs} {target}, references {reference_file}",
         ]
         print("\n".join(report), flush=True)  # first, so that it is not lost if the rest cannot be written
-        write_lines(target, job.lines(Window(NO_FILE, sources, n_best)))
+        write_lines(target, job.lines(DecodedWindow(sources, n_best)))
         write_lines(source_file, sources)
         write_lines(reference_file, gold)
         record = DecodeRecord(
@@ -109,18 +140,14 @@ def _check_split(dataset: Dataset, split: str) -> None:
     there = [name for name in dataset.manifest.splits if name != "train"]
     if split in there:
         return
+    if split in SPLITS and split != "train":
+        raise ValueError(
+            f"The data must have the split {split}. Received: that of {dataset.name} in {dataset.folder}, which has "
+            f"{', '.join(dataset.manifest.splits)}. Run t2t-datagen again with its files (for parallel_text "
+            f"--{split}_source and --{split}_target), or decode the source with --decode_from_file and score the "
+            "output with t2t-bleu."
+        )
+    received = f"{split!r}. {did_you_mean(split, there)}"
     if split == "train":
-        raise ValueError(
-            f"A split to decode must be {' or '.join(there)}. Received: train, which is kept as tokens, without its "
-            "text. Decode its text with --decode_from_file."
-        )
-    if split not in SPLITS:
-        raise ValueError(
-            f"A split to decode must be {' or '.join(there)}. Received: {split!r}. {did_you_mean(split, there)}"
-        )
-    raise ValueError(
-        f"The data must have the split {split}. Received: that of {dataset.name} in {dataset.folder}, which has "
-        f"{', '.join(dataset.manifest.splits)}. Run t2t-datagen again with its files (for parallel_text "
-        f"--{split}_source and --{split}_target), or decode the source with --decode_from_file and score the output "
-        "with t2t-bleu."
-    )
+        received = "train, which is kept as tokens, without its text. Decode its text with --decode_from_file."
+    raise ValueError(f"A split to decode must be {' or '.join(there)}. Received: {received}")

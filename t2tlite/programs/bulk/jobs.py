@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-import signal
-import sys
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,16 +12,70 @@ from typing import ClassVar
 
 import t2tlite
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding.alignment import pharaoh
 from t2tlite.decoding.rules import rules_of
-from t2tlite.decoding.source_text import Origin
+from t2tlite.decoding.source_text import NO_FILE, Origin
 from t2tlite.decoding.text_decoder import Done
 from t2tlite.files.checkpoint_paths import checkpoint_identity
 from t2tlite.files.text_files import STANDARD_INPUT, read_lines, shown
-from t2tlite.programs.bulk.line_format import PLAIN, LineFormat, Window, split_lines
 from t2tlite.programs.runs.translator import Translator
+from t2tlite.tasks.task import Output
 from t2tlite.trees.raw_text import penn_words
 
 Provenance = dict[str, object]  # values of JSON
+TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
+PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"  # forms of input lines
+DIGITS = 6  # of log-probabilities and scores after the point
+
+
+@dataclasses.dataclass(frozen=True)
+class LineFormat:
+    """The format of input and output; ValueError for an unknown one, or alignments outside JSON."""
+
+    output_format: str = ""  # one of FORMATS; "" is text, or nbest if return_beams is above 1
+    alignments: bool = False  # word alignments in JSON
+    prefixes: bool = False  # an input line is "source TAB prefix", or a source alone
+    raw_text: bool = False  # of a parser: punctuation is separated from words first
+
+    def __post_init__(self) -> None:
+        if self.output_format not in ("", *FORMATS):
+            raise ValueError(f"--output_format must be one of {', '.join(FORMATS)}. Received: {self.output_format!r}.")
+        if self.alignments and self.output_format != JSONL:
+            received = f"--output_format={self.output_format}" if self.output_format else "no --output_format"
+            raise ValueError(f"--alignments goes with --output_format=jsonl. Received: {received}.")
+
+
+PLAIN = LineFormat()
+
+
+@dataclasses.dataclass(frozen=True)
+class Window:
+    """Consecutive lines of an input, which are decoded by themselves, elsewhere or later."""
+
+    lines: list[str]
+    origin: Origin = NO_FILE  # of the first line
+
+
+@dataclasses.dataclass(frozen=True)
+class DecodedWindow:
+    """The sentences of a window with their outputs."""
+
+    sources: list[str]
+    n_best: list[list[Output]]  # of each source, best first; of a line to score, its target alone
+    origin: Origin = NO_FILE
+
+    @property
+    def best(self) -> list[Output]:
+        """The best output of each source."""
+        return [outputs[0] for outputs in self.n_best]
+
+
+@dataclasses.dataclass(frozen=True)
+class WindowOutput:
+    """What is written for a window, and its counts for the summary."""
+
+    lines: list[str]
+    counts: dict[str, int]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +93,7 @@ class DecodeJob:
             self.model.task.parser(self.model.manifest.name)  # raises for another model
             lines = map(penn_words, lines)
         if self.line_format.prefixes:
-            self.model.check_pair_lengths(split_lines(lines, origin, "prefix", is_optional=True), origin)
+            self.model.check_pair_lengths(_split_lines(lines, origin, PREFIXED), origin)
         else:
             self.model.check_lengths(lines, origin)
 
@@ -52,12 +104,12 @@ class DecodeJob:
         max_sentences: int,
         is_ready: Callable[[], bool] = lambda: True,
         one_by_one: bool = False,
-    ) -> Iterator[tuple[list[str], Origin]]:
-        """The lines of each window, which are read when it is cut, and their origin.
+    ) -> Iterator[Window]:
+        """The windows of lines, which are read when their window is cut.
 
-        A window has `max_sentences`, or as many as batch_size if that is more, or fewer where no more are ready. It can
-        be decoded by itself, elsewhere or later. If outputs depend on what is decoded together, all lines are one
-        window, whatever has arrived, or with `one_by_one` each is.
+        A window has `max_sentences`, or as many as batch_size if that is more, or fewer where no more are ready. If
+        outputs depend on what is decoded together, all lines are one window, whatever has arrived, or with `one_by_one`
+        each is.
         """
         size: int | None = max(max_sentences, self.options.batch_size)
         if self.depends_on_batch:
@@ -66,34 +118,50 @@ class DecodeJob:
         for line in lines:
             window.append(line)
             if len(window) == size or not is_ready():
-                yield window, origin
+                yield Window(window, origin)
                 origin, window = origin.after(len(window)), []
         if window:
-            yield window, origin
+            yield Window(window, origin)
 
-    def decode(self, lines: list[str], origin: Origin, done: Done = lambda count: None) -> Window:
-        """A window with its outputs; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
-        sources, prefixes = lines, None
+    def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
+        """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
+        decoded = self.decode(window, done)
+        tokens = sum(len(output.ids) + 1 for output in decoded.best)  # the EOS included
+        counts = Counter(sentences=len(decoded.sources), tokens=tokens)
+        counts += self.model.task_under(self.options).tally(decoded.best)
+        return WindowOutput(self.lines(decoded), dict(counts))
+
+    def decode(self, window: Window, done: Done = lambda count: None) -> DecodedWindow:
+        """The outputs of a window, before they are formatted."""
+        sources, prefixes = window.lines, None
         if self.line_format.prefixes:
-            sources, prefixes = map(list, zip(*split_lines(lines, origin, "prefix", is_optional=True), strict=True))
+            sources, prefixes = map(list, zip(*_split_lines(window.lines, window.origin, PREFIXED), strict=True))
         elif self.line_format.raw_text:
-            sources = list(map(penn_words, lines))
-        return Window(origin, sources, self.model.decode(sources, self.options, done, origin, prefixes))
+            sources = list(map(penn_words, window.lines))
+        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
+        return DecodedWindow(sources, n_best, window.origin)
 
-    def lines(self, window: Window) -> list[str]:
+    def lines(self, window: DecodedWindow) -> list[str]:
         """What is written for a window."""
-        return self.line_format.lines(self.model, window, self.options)
+        output_format = self.line_format.output_format or (NBEST if self.options.return_beams > 1 else TEXT)
+        if output_format == TEXT:
+            return [output.text for output in window.best]
+        if output_format == NBEST:
+            numbered = enumerate(window.n_best, window.origin.before)
+            return [_nbest_line(number, output) for number, outputs in numbered for output in outputs]
+        n_best = [list(map(self._json, outputs)) for outputs in window.n_best]
+        if self.line_format.alignments:
+            aligned = self.model.align(window.sources, window.n_best)
+            for hypotheses, alignments in zip(n_best, aligned, strict=True):
+                for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
+                    hypothesis["alignment"] = pharaoh(alignment)
+        pairs = zip(window.sources, n_best, strict=True)
+        return [_json_line({"source": source, "hypotheses": hypotheses}) for source, hypotheses in pairs]
 
-    def counts(self, window: Window) -> Counter[str]:
-        """The sentences of a window, its target tokens and the task's tally; `summary` takes their sums."""
-        tokens = sum(len(output.ids) + 1 for output in window.best)  # the EOS included
-        counts = Counter(sentences=len(window.sources), tokens=tokens)
-        return counts + self.model.task_under(self.options).tally(window.best)
-
-    def provenance(self, work: str = "") -> Provenance:
+    def provenance(self) -> Provenance:
         """Everything but the input that the output depends on."""
         return {
-            "work": work or self.name,
+            "work": self.name,
             "t2tlite": t2tlite.__version__,
             "checkpoint": checkpoint_identity(self.model.checkpoint),
             "engine": self.model.engine.name,
@@ -115,6 +183,14 @@ class DecodeJob:
         """Whether the output of a line also depends on what is decoded with it."""
         return rules_of(self.options).depends_on_batch
 
+    def _json(self, output: Output) -> dict[str, object]:
+        return {
+            "text": output.text,
+            "log_prob": round(output.log_prob, DIGITS),
+            "score": round(output.score, DIGITS),
+            "tokens": self.model.target_encoder.pieces(output.ids),
+        }
+
 
 class ScoreJob(DecodeJob):
     """Lines "source TAB target" are scored."""
@@ -123,35 +199,37 @@ class ScoreJob(DecodeJob):
     depends_on_batch = False
 
     def check(self, lines: Iterable[str], origin: Origin) -> None:
-        self.model.check_pair_lengths(split_lines(lines, origin, "target"), origin)
+        self.model.check_pair_lengths(_split_lines(lines, origin, PAIR), origin)
 
-    def decode(self, lines: list[str], origin: Origin, done: Done = lambda count: None) -> Window:
-        sources, targets = map(list, zip(*split_lines(lines, origin, "target"), strict=True))
-        outputs = self.model.score_hypotheses(sources, targets, self.options, done, origin)
-        return Window(origin, sources, [[output] for output in outputs])
+    def decode(self, window: Window, done: Done = lambda count: None) -> DecodedWindow:
+        sources, targets = map(list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True))
+        outputs = self.model.score_hypotheses(sources, targets, self.options, done, window.origin)
+        return DecodedWindow(sources, [[output] for output in outputs], window.origin)
 
-    def lines(self, window: Window) -> list[str]:
-        return self.line_format.score_lines(window, self.options)
+    def lines(self, window: DecodedWindow) -> list[str]:
+        """The log_prob and score of each pair; under tensor2tensor's rules the score alone."""
+        lines = []
+        for source, output in zip(window.sources, window.best, strict=True):
+            if rules_of(self.options).scores_per_token:
+                values = {"negative_log_prob_per_token": output.score}
+            else:
+                values = {"log_prob": output.log_prob, "score": output.score}
+            if self.line_format.output_format == JSONL:
+                rounded = {name: round(value, DIGITS) for name, value in values.items()}
+                lines.append(_json_line({"source": source, "target": output.text, **rounded}))
+            else:
+                lines.append("\t".join(f"{value:.{DIGITS}f}" for value in values.values()))
+        return lines
 
 
 @dataclasses.dataclass(frozen=True)
 class Input:
     """Lines, one sentence each."""
 
-    name: str  # in messages
+    origin: Origin  # of the first line, with the name in messages
     lines: Callable[[], Iterator[str]]  # from the first on; of a pipe only once
     is_pipe: bool = False
     is_standard_input: bool = False
-
-    @property
-    def origin(self) -> Origin:
-        """That of the first line."""
-        return Origin(self.name)
-
-    @property
-    def is_piped(self) -> bool:
-        """Whether this is standard input and nobody types it: a program in a pipe reports nothing."""
-        return self.is_standard_input and not sys.stdin.isatty()
 
     def check(self, job: DecodeJob) -> int | None:
         """The number of lines, after checking all; None for a pipe, whose lines are checked in their turn.
@@ -168,24 +246,29 @@ def text_input(path: str | Path) -> Input:
     """A text file, a pipe or standard input."""
     is_standard_input = Path(path) == STANDARD_INPUT
     is_pipe = is_standard_input or not Path(path).is_file()
-    return Input(shown(path), functools.partial(read_lines, path), is_pipe, is_standard_input)
+    return Input(Origin(shown(path)), functools.partial(read_lines, path), is_pipe, is_standard_input)
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came."""
+def _split_lines(lines: Iterable[str], origin: Origin, form: str) -> Iterator[tuple[str, str]]:
+    """The source of each line and the text after the TAB, "" where a line of PREFIXED has none.
 
-    signal_number = signal.SIGTERM
-
-
-@contextlib.contextmanager
-def interrupt_at_sigterm() -> Iterator[None]:
-    """Raises Terminated at SIGTERM, so that files are closed and it is said what is done."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    Raises ValueError, which names the line, if it does not have the form.
+    """
+    for i, line in enumerate(lines):
+        source, tab, text = line.partition("\t")
+        if "\t" in text or not (tab or form == PREFIXED):
+            raise ValueError(f"Each line must be {form}. Received: {origin.line(i)}: {line[:60]!r}.")
+        yield source, text
 
 
-def _interrupt(number: int, frame: object) -> None:
-    raise Terminated("Stopped by SIGTERM.")
+def _json_line(value: dict[str, object]) -> str:
+    """An object on one line, also for programs to which a line ends at one of these characters."""
+    text = json.dumps(value, ensure_ascii=False)
+    for mark in "\x85\u2028\u2029":
+        text = text.replace(mark, f"\\u{ord(mark):04x}")
+    return text
+
+
+def _nbest_line(number: int, output: Output) -> str:
+    """A line of an n-best list in Moses's format: number, text, named values, score."""
+    return f"{number} ||| {output.text} ||| log_prob= {output.log_prob:.{DIGITS}f} ||| {output.score:.{DIGITS}f}"

@@ -18,18 +18,20 @@ import hashlib
 import itertools
 import os
 import shutil
+import signal
 import time
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from t2tlite.console import say
+from t2tlite.decoding.source_text import Origin
 from t2tlite.files.atomic_file import atomic_file, remove_temporary_files
 from t2tlite.files.lock import open_locked
 from t2tlite.files.records import FORMAT_VERSION, Amount, Count, read_record, write_record
-from t2tlite.files.text_files import compressed, read_lines
-from t2tlite.programs.bulk.jobs import Input, Provenance
+from t2tlite.files.text_files import compressed
+from t2tlite.programs.bulk.jobs import Input, Provenance, Window, WindowOutput
 
 RECORD_START = f'{{\n  "format_version": {FORMAT_VERSION},\n  "written_by": "t2t-decoder"'.encode()
 SHA256_OF_NOTHING = hashlib.sha256().hexdigest()
@@ -50,6 +52,26 @@ class PartRecord:
     seconds: Amount = 0.0
 
 
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+    signal_number = signal.SIGTERM
+
+
+@contextlib.contextmanager
+def interrupt_at_sigterm() -> Iterator[None]:
+    """Raises Terminated at SIGTERM, so that files are closed and it is said what is done."""
+    before = signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: object) -> None:
+    raise Terminated("Stopped by SIGTERM.")
+
+
 @contextlib.contextmanager
 def resumable_output(target: Path, provenance: Provenance) -> Iterator[ResumableOutput]:
     """OUT.part, to be resumed or begun; no other process writes it meanwhile.
@@ -64,7 +86,7 @@ def resumable_output(target: Path, provenance: Provenance) -> Iterator[Resumable
             f"Only one process can write an output. Received: {target}, and another writes {part} now. "
             "Wait for it, or name another file."
         )
-    with os.fdopen(handle, "a+b") as file:
+    with interrupt_at_sigterm(), os.fdopen(handle, "a+b") as file:
         output = ResumableOutput(target, file, provenance)
         try:
             yield output
@@ -81,46 +103,49 @@ class ResumableOutput:
 
     def __init__(self, target: Path, file: BinaryIO, provenance: Provenance) -> None:
         self.record = PartRecord(provenance)
-        self._target, self._part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
+        self._target, self.part, self._record_file = target, Path(f"{target}.part"), Path(f"{target}.part.json")
         self._file = file
-        self._lines, self._lines_digest = 0, hashlib.sha256()  # that were read of the input
-        self._digest = hashlib.sha256()  # of the output so far
+        self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()  # of the lines done, and their output
         self._started = time.monotonic()
         for path in (self._target, self._record_file):
             remove_temporary_files(path.parent, path.name)
         self._read_record()
 
-    def skip_done(self, text: Input) -> Iterator[str]:
-        """The lines of an input without those whose output is there already.
+    def skip_done(self, text: Input) -> tuple[Iterator[str], Origin]:
+        """The lines of an input without those whose output is there already, and their origin.
 
         If those are not the lines that the output was made of, it starts anew with all lines.
         """
-        lines = self._counted(text.lines())
-        deque(itertools.islice(lines, self.record.lines), maxlen=0)
-        if self._lines_digest.hexdigest() != self.record.lines_sha256:
+        lines = text.lines()
+        self._input_digest = hashlib.sha256()
+        for line in itertools.islice(lines, self.record.lines):
+            self._input_digest.update(_hashed(line))
+        if self._input_digest.hexdigest() != self.record.lines_sha256:
             if text.is_pipe:
-                received = f"{text.name} does not begin with the lines that {self._part} is of"
-                raise ValueError(f"{received}. Delete that file.")
+                raise ValueError(
+                    f"{text.origin.file} does not begin with the lines that {self.part} is of. Delete that file."
+                )
             self._restart("the input has changed")
-            self._lines, self._lines_digest = 0, hashlib.sha256()
-            lines = self._counted(text.lines())
+            lines = text.lines()
         self._started = time.monotonic() - self.record.seconds
-        return lines
+        return lines, text.origin.after(self.record.lines)
 
-    def write(self, lines: Sequence[str], counts: Mapping[str, int]) -> None:
-        """Writes the output of a window, the last that was read of the input, and records it as done."""
-        data = encode_lines(lines)
+    def write(self, window: Window, output: WindowOutput) -> None:
+        """Writes the output of the next window, and records it as done."""
+        data = encode_lines(output.lines)
         self._file.write(data)
         self._file.flush()
         os.fsync(self._file.fileno())
         self._digest.update(data)
+        for line in window.lines:
+            self._input_digest.update(_hashed(line))
         self.record = dataclasses.replace(
             self.record,
-            lines=self._lines,
-            lines_sha256=self._lines_digest.hexdigest(),
+            lines=self.record.lines + len(window.lines),
+            lines_sha256=self._input_digest.hexdigest(),
             bytes=self.record.bytes + len(data),
             sha256=self._digest.hexdigest(),
-            counts=dict(Counter(self.record.counts) + Counter(counts)),
+            counts=dict(Counter(self.record.counts) + Counter(output.counts)),
         )
         self.record_seconds()
 
@@ -129,14 +154,10 @@ class ResumableOutput:
         self.record = dataclasses.replace(self.record, seconds=time.monotonic() - self._started)
         write_record(self._record_file, self.record)
 
-    def written_lines(self) -> Iterator[str]:
-        """The lines written so far."""
-        return read_lines(self._part)
-
     def publish(self) -> None:
         """OUT.part becomes OUT."""
         if self._target.suffix != ".gz":
-            os.replace(self._part, self._target)
+            os.replace(self.part, self._target)
         else:
             with atomic_file(self._target) as file, compressed(file, self._target) as out:
                 self._file.seek(0)
@@ -145,15 +166,8 @@ class ResumableOutput:
 
     def discard(self) -> None:
         """Removes OUT.part and its record."""
-        self._part.unlink(missing_ok=True)
+        self.part.unlink(missing_ok=True)
         self._record_file.unlink(missing_ok=True)
-
-    def _counted(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines, counted and hashed as they are read."""
-        for line in lines:
-            self._lines += 1
-            self._lines_digest.update(f"{line!r}\n".encode())
-            yield line
 
     def _read_record(self) -> None:
         """Reads how much is done, and begins anew if that cannot be resumed."""
@@ -186,17 +200,17 @@ class ResumableOutput:
         if start == RECORD_START:
             return
         if not size:
-            self._part.unlink()
+            self.part.unlink()
         received = f"a file without its record {record.name}"
         if start:
             received = f"{record.name}, which is not its record of format_version {FORMAT_VERSION}: it begins {start!r}"
         raise ValueError(
-            f"{self._part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
+            f"{self.part} must be what t2t-decoder has done of {self._target.name}. Received: {received}, perhaps "
             "yours. Move or delete it, or name another output."
         )
 
     def _restart(self, reason: str) -> None:
-        say(f"{self._part} cannot be resumed: {reason}. Starting anew.")
+        say(f"{self.part} cannot be resumed: {reason}. Starting anew.")
         self._begin()
 
     def _begin(self) -> None:
@@ -204,9 +218,14 @@ class ResumableOutput:
         self.record = PartRecord(self.record.provenance)
         write_record(self._record_file, self.record)
         self._file.truncate(0)
-        self._digest = hashlib.sha256()
+        self._input_digest, self._digest = hashlib.sha256(), hashlib.sha256()
 
 
 def encode_lines(lines: Sequence[str]) -> bytes:
     """Lines as they are in a file."""
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _hashed(line: str) -> bytes:
+    """A line of the input as it is hashed; `repr` keeps lines apart whatever they contain."""
+    return f"{line!r}\n".encode()

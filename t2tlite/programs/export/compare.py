@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
+from t2tlite.tasks.task import Output
 from t2tlite.types import Seq2SeqModel
 
 TOLERANCE = 1e-4  # of scores and log-probabilities
 ONE_BATCH = 1_000_000  # batch_size that decodes all sentences in one batch, so that rounding is the same too
 
 
-class Scored(NamedTuple):
-    """A hypothesis of beam search, as a sequence."""
-
-    text: str
-    score: float  # log-probability / length penalty
-
-
-NBest = list[list[Scored]]  # of each sentence
+NBest = Sequence[Sequence[Output]]  # hypotheses of each sentence, best first
 
 
 def keras_model(model: TextDecoder) -> Seq2SeqModel:
@@ -47,9 +40,7 @@ def by_tensorflow(model: TextDecoder) -> TextDecoder:
 def decoded(model: TextDecoder, sentences: Sequence[str], options: DecodeHParams) -> NBest:
     """The hypotheses of each sentence's whole beam, highest score first, as sequences."""
     whole_beam = dataclasses.replace(options, return_beams=options.beam_size, batch_size=ONE_BATCH)
-    n_best = model.decode(sentences, whole_beam)
-    sequences = [[Scored(output.sequence, output.score) for output in outputs] for outputs in n_best]
-    return [sorted(hypotheses, key=lambda hypothesis: -hypothesis.score) for hypotheses in sequences]
+    return model.decode(sentences, whole_beam, task=model.task.as_sequences())
 
 
 def scored(model: TextDecoder, sources: Sequence[str], targets: Sequence[str]) -> list[float]:
@@ -98,5 +89,5 @@ def check_log_probs(
             )
 
 
-def _shown(n_best: Sequence[Scored]) -> str:
+def _shown(n_best: Sequence[Output]) -> str:
     return "; ".join(f"{hypothesis.text!r} ({hypothesis.score:.6f})" for hypothesis in n_best) or "nothing"

@@ -45,7 +45,7 @@ QUANTIZATIONS = (
 
 
 def import_ctranslate2() -> ModuleType:
-    """The package ctranslate2; ValueError with the command that installs it if it is missing."""
+    """The package; ValueError with the command that installs it if it is missing."""
     try:
         import ctranslate2
     except ImportError as error:
@@ -105,7 +105,6 @@ class CTranslate2Engine:
 
     It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; in float32, with the weights as
     stored, if the device cannot compute in the quantization. `load_keras` returns the Keras model, for attention.
-    Raises ValueError if CTranslate2 is not installed, or cannot read the directory.
     """
 
     name, supported = CTRANSLATE2, SUPPORTED
@@ -149,10 +148,7 @@ def _threads() -> int:
 
 
 class CTranslate2Decoder(TokenDecoder):
-    """Decodes and scores token ids with a `ctranslate2.Translator`.
-
-    `tokens` are the lists of its tokens by id, one for the source and one for the target.
-    """
+    """Decodes token ids with a `ctranslate2.Translator`; `tokens` are its tokens by id, of source and target."""
 
     def __init__(
         self,

@@ -20,7 +20,7 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     import_ctranslate2,
 )
 from t2tlite.programs.export.ctranslate2_spec import convert
-from t2tlite.programs.export.settings import Settings
+from t2tlite.programs.export.formats import Settings
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 

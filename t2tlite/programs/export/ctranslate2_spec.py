@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import ml_dtypes
 import numpy as np
 
 from t2tlite.config import HParams
@@ -175,12 +176,8 @@ def _weight_type() -> type[NumpyVariable]:
 
     class Weight(numpy_variable):  # type: ignore[valid-type, misc]
         def _to(self, dtype: str) -> NumpyVariable:
-            return BFloat16(bfloat16_bits(self.array)) if dtype == "bfloat16" else super()._to(dtype)
+            if dtype != "bfloat16":
+                return super()._to(dtype)
+            return BFloat16(self.array.astype(ml_dtypes.bfloat16).view(np.uint16))
 
     return Weight
-
-
-def bfloat16_bits(array: np.ndarray) -> np.ndarray:
-    """The bits of finite float32 numbers rounded to bfloat16, half to even."""
-    bits = np.ascontiguousarray(array).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)

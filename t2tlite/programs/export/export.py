@@ -16,9 +16,8 @@ import t2tlite
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.compare import keras_model
 from t2tlite.programs.export.export_folder import ExportFolder, ExportRecord, write_export_record
-from t2tlite.programs.export.formats import find_format
+from t2tlite.programs.export.formats import Settings, find_format
 from t2tlite.programs.export.sample_sentences import sample_sentences
-from t2tlite.programs.export.settings import Settings
 
 
 class Export(NamedTuple):
@@ -31,9 +30,8 @@ class Export(NamedTuple):
 def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
     """Writes, verifies and puts in place an export of a model.
 
-    Raises ValueError if there is no such format, it cannot express the model or the settings, the model was not loaded
-    with TensorFlow, the folder may not be replaced, or the export's output differs from the model's; ImportError with
-    the pip command for a package that is missing; and OSError if the folder cannot be written.
+    Raises ValueError for what the format cannot express, or if the output differs from the model's, ImportError for a
+    missing package, and as `ExportFolder.writing`.
     """
     format_ = find_format(format_name)
     keras_model(model)  # raises for another engine
@@ -47,7 +45,7 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
         decode_hparams=dataclasses.asdict(settings.decoding),
         quantization=settings.quantization,
     )
-    sample = sample_sentences(model)
+    sentences, origin = sample_sentences(model)
     with folder.writing() as unfinished:
         try:
             paragraphs = format_.write(model, unfinished, settings)
@@ -57,5 +55,5 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
             raise OSError(
                 f"--export_dir={folder.path} cannot be written: {reason}. Make room there, or name another folder."
             ) from error
-        compared = format_.verify(model, unfinished, settings, sample.sentences)
-    return Export(folder.path, f"{compared} of {len(sample.sentences)} sentences {sample.origin}")
+        compared = format_.verify(model, unfinished, settings, sentences)
+    return Export(folder.path, f"{compared} of {len(sentences)} sentences {origin}")

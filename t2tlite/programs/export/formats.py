@@ -6,13 +6,30 @@ it, before anything is written.
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from t2tlite.config import DecodeHParams
 from t2tlite.decoding.text_decoder import TextDecoder
-from t2tlite.programs.export.settings import Settings
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The user's choices for an export, the same for all formats."""
+
+    decoding: DecodeHParams  # the export's defaults, if it includes the search
+    quantization: str = ""  # of the weights; "" leaves them as they are
+
+    def refuse_quantization(self, name: str) -> None:
+        """Raises ValueError if a quantization was chosen with the format `name`, which has none."""
+        if self.quantization:
+            raise ValueError(
+                f"--quantization goes with --format=ctranslate2. Received: --quantization={self.quantization} with "
+                f"--format={name}, which keeps the weights as they are. Leave it out."
+            )
 
 
 class Format(NamedTuple):

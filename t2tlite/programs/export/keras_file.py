@@ -16,7 +16,7 @@ from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
 from t2tlite.programs.export.compare import check_export, decoded, keras_model, scored
-from t2tlite.programs.export.settings import Settings
+from t2tlite.programs.export.formats import Settings
 
 FILE = "model.keras"
 

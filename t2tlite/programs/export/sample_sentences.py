@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
-from typing import NamedTuple
 
 from t2tlite.data.dataset import open_dataset
 from t2tlite.decoding.text_decoder import TextDecoder
@@ -15,21 +13,14 @@ LONGEST = 48  # tokens
 WORDS = 8  # of a sentence made from the vocabulary, at most
 
 
-class Sample(NamedTuple):
-    """Sentences, the longest first, and where they come from."""
-
-    sentences: list[str]
-    origin: str
-
-
-def sample_sentences(model: TextDecoder) -> Sample:
-    """Some sentences that the model can decode, the longest first; none of them is blank."""
+def sample_sentences(model: TextDecoder) -> tuple[list[str], str]:
+    """Some sentences that the model can decode, the longest first, none blank; and where they come from."""
     sentences, origin = _usable(model, _dev_sentences(model)), "of dev"
     if not sentences:
         sentences, origin = _usable(model, _made_sentences(model)), "made of the vocabulary's words"
     chosen = sentences[:: max(1, len(sentences) // SENTENCES)][:SENTENCES]
     lengths = dict(zip(chosen, map(len, model.source_encoder.encode_batch(chosen)), strict=True))
-    return Sample(sorted(chosen, key=lambda sentence: -lengths[sentence]), origin)
+    return sorted(chosen, key=lambda sentence: -lengths[sentence]), origin
 
 
 def _usable(model: TextDecoder, sentences: list[str]) -> list[str]:
@@ -50,13 +41,8 @@ def _dev_sentences(model: TextDecoder) -> list[str]:
 
 
 def _made_sentences(model: TextDecoder) -> list[str]:
-    draw = random.Random(0)
-    words = sorted(set(_words(model))) or ["a"]
-    return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]
-
-
-def _words(model: TextDecoder) -> Iterator[str]:
-    """Pieces of the source's vocabulary that have only letters."""
-    encoder = model.source_encoder
+    """Sentences of pieces of the source's vocabulary that have only letters."""
+    draw, encoder = random.Random(0), model.source_encoder
     texts = (encoder.decode([i]).strip() for i in range(2, encoder.vocab_size))
-    return itertools.islice((text for text in texts if text.isalpha()), 20_000)
+    words = sorted(set(itertools.islice(filter(str.isalpha, texts), 20_000))) or ["a"]
+    return [" ".join(draw.choices(words, k=draw.randint(1, WORDS))) for _ in range(SENTENCES)]

@@ -15,11 +15,12 @@ from t2tlite.decoding.engine import check_supported
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.files.atomic_file import copy_file
-from t2tlite.programs.export.compare import NBest, Scored, check_export, check_hypotheses
+from t2tlite.programs.export.compare import NBest, check_export, check_hypotheses
+from t2tlite.programs.export.formats import Settings
 from t2tlite.programs.export.graph import TASKS, DecodingGraph
 from t2tlite.programs.export.graph_text import GraphText, graph_text
-from t2tlite.programs.export.settings import Settings
 from t2tlite.quiet import quiet_stderr
+from t2tlite.tasks.task import Hypothesis
 from t2tlite.tokens import PAD
 from t2tlite.types import Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -76,7 +77,7 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     with quiet_stderr():
         exported = Exported(model, settings.decoding, tf.saved_model.load(str(folder / VERSION)))
     check_export(model, sentences, settings.decoding, exported.decode, exported.score)
-    check_hypotheses(["", " "], [[Scored("", 0.0)]] * 2, exported.decode(["", " "]))
+    check_hypotheses(["", " "], [[Hypothesis("", 0.0, 0.0)]] * 2, exported.decode(["", " "]))
     return "n-best lists and log-probabilities"
 
 
@@ -95,10 +96,14 @@ class Exported:
             sentences = [sentence.strip() if strip else sentence for sentence in sentences]
         decode = getattr(self._loaded, TASKS[self._model.task.name].signature)
         outputs = decode(self._input(self._source, self._model.source_encoder, sentences), return_beams=0)
-        texts, scores = outputs[self._target.noun].numpy(), outputs["scores"].numpy()
+        columns = (outputs[name].numpy() for name in (self._target.noun, "scores", "log_probs"))
         return [
-            [Scored(self._text(text), float(score)) for text, score in zip(*n_best, strict=True) if is_filled(score)]
-            for n_best in zip(texts, scores, strict=True)
+            [
+                Hypothesis(self._text(text), float(score), float(log_prob))
+                for text, score, log_prob in zip(*n_best, strict=True)
+                if is_filled(score)
+            ]
+            for n_best in zip(*columns, strict=True)
         ]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[float]:

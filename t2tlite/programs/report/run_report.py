@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from statistics import mean
 from typing import Any, TypeVar
 
 import tensorflow as tf
@@ -37,6 +38,7 @@ T = TypeVar("T")
 
 SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if they differ from the default
 CURVE_ROWS = 12  # of the table of values
+RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
 
 Chart = tuple[str, str, dict[str, str], bool]  # title, unit, legend -> metric, whether the scale is logarithmic
@@ -126,7 +128,26 @@ def _summary(
     for record in decodes[:1]:
         scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
         rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
-    return [table(["", ""], rows)]
+    return [table(["", ""], rows), *_overfitting(history.metrics)]
+
+
+def _overfitting(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
+    """A warning if the dev loss rose by more than RISE from its best while the training loss fell."""
+    dev, training = metrics.get("dev/loss", {}), metrics.get("train/loss", {})
+    if not dev:
+        return []
+    best, last = min(dev, key=dev.__getitem__), max(dev)
+    before = [loss for step, loss in training.items() if 2 * best - last < step <= best]  # as many steps as after
+    after = [loss for step, loss in training.items() if best < step <= last]
+    if not (before and after) or dev[last] <= (1 + RISE) * dev[best] or mean(after) >= mean(before):
+        return []
+    rise = f"The dev loss was best at step {best:,}, {dev[best]:.4g}, and rose to {dev[last]:.4g} by step {last:,}"
+    fall = f"while the training loss fell from {mean(before):.4g} to {mean(after):.4g} (means)"
+    advice = (
+        "Stop there: use the best checkpoint (--checkpoint_path=best). More dropout, more data or a smaller model "
+        "lets training continue to improve."
+    )
+    return [paragraph(f"Warning: overfitting. {rise}, {fall}. {advice}")]
 
 
 def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:

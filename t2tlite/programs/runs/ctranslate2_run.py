@@ -48,9 +48,8 @@ def open_converted(
 ) -> CTranslate2Engine:
     """The engine that decodes with a run's model, converted to CTranslate2, by default in float32.
 
-    The Keras model is loaded only for its attention. `report` is called before the model is converted. Raises
-    ValueError if CTranslate2 is not installed, cannot compute the model, or there is no such quantization; and OSError
-    if the run cannot be written.
+    The Keras model is loaded only for its attention; `report` is called before the model is converted. Raises
+    ValueError if CTranslate2 cannot compute the model here, and OSError if the run cannot be written.
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)

@@ -29,18 +29,10 @@ def load(
     report: Callable[[str], object] = lambda sentence: None,
     jit_compile: bool | None = None,
 ) -> Translator:
-    """The trained model in a run directory (t2t-trainer's --output_dir), ready to decode.
+    """The trained model in a run directory, ready to decode; `t2tlite.load` explains the first four arguments.
 
-    Args:
-        run: the run directory.
-        checkpoint_path: newest (the default), best, averaged, a step, or a path (files/checkpoint_paths.py).
-        engine: tensorflow or ctranslate2.
-        quantization: how CTranslate2 stores the weights, by default float32.
-        report: called with messages for the user.
-        jit_compile: whether XLA compiles TensorFlow's search, by default as in training.
-
-    Raises FileNotFoundError if there is no run, vocabulary or checkpoint, and ValueError if a file is damaged, there is
-    no such engine, or as `open_converted`.
+    `report` is called with messages for the user. `jit_compile` is whether XLA compiles TensorFlow's search, by default
+    as in training. Raises as `t2tlite.load`.
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")

@@ -66,9 +66,8 @@ def train_run(
 ) -> TrainedRun:
     """Trains a model on a dataset, in a new run directory or resuming an old run.
 
-    Raises ValueError if another process trains in the directory, it holds a run of another problem, vocabulary,
-    model, seed or other pairs, or the run to start from has another vocabulary; FileNotFoundError if there is no
-    checkpoint to start from.
+    Raises ValueError if another process trains in the directory, it holds another run, or the run to start from has
+    another vocabulary.
     """
     folder.check_path()
     with contextlib.ExitStack() as locked:

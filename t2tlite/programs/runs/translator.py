@@ -16,7 +16,7 @@ from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.source_text import as_list, one_or_all
 from t2tlite.decoding.text_decoder import TextDecoder
 from t2tlite.programs.export.export_folder import ExportFolder
-from t2tlite.programs.export.settings import Settings
+from t2tlite.programs.export.formats import Settings
 from t2tlite.programs.visualise.attention import Attention
 from t2tlite.tasks.parsing import Parse
 from t2tlite.tasks.task import Output

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
-from t2tlite.programs.runs.load import load
+from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
 from t2tlite.programs.serving.served_model import WARM_UP, Catalogue, ServedModel
 from t2tlite.run_folder import RunFolder
+
+EXAMPLES, MAX_EXAMPLE = 4, 60  # sentences for the page; characters of each
 
 
 def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report: Callable[[str], None]) -> Catalogue:
@@ -40,8 +43,20 @@ def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report
         if tag and len(translator.source_encoder.encode(tag)) > 1:
             report(f"The tag {tag} is not one piece of the vocabulary of {run}. Was the model trained with it?")
         defaults = decode_options(translator.manifest, options.decode_hparams)
-        model = ServedModel(translator, source, target, defaults, max(MAX_BEAM_SIZE, defaults.beam_size), tag)
+        beam_size, examples = max(MAX_BEAM_SIZE, defaults.beam_size), example_sentences(run, tag)
+        model = ServedModel(translator, source, target, defaults, beam_size, tag, examples)
         model.warm_up()
         models.append(model)
         report(f"Loaded step {translator.step:,} in {time.monotonic() - started:.1f} seconds.")
     return Catalogue(models)
+
+
+def example_sentences(run: str, tag: str = "") -> tuple[str, ...]:
+    """Short sources of dev, those with the tag without it; none if the run's data is not where it was in training."""
+    try:
+        sources = run_dataset(RunFolder(run)).store("dev").source_text()
+    except (OSError, ValueError):
+        return ()
+    sentences = dict.fromkeys(text.removeprefix(tag).strip() for text in sources if text.startswith(tag))
+    short = [sentence for sentence in sentences if 0 < len(sentence) <= MAX_EXAMPLE]
+    return tuple(short[i] for i in evenly_spaced(len(short), EXAMPLES))

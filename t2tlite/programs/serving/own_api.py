@@ -130,6 +130,7 @@ def _description(service: Service, model: ServedModel) -> schemas.Model:
         alpha=model.options.alpha,
         max_characters=service.options.max_characters,
         max_beam_size=model.max_beam_size,
+        examples=[] if service.options.api_key else list(model.examples),
     )
 
 

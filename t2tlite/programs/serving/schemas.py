@@ -227,6 +227,10 @@ class Model(ResponseBody):
     alpha: float = Field(description="By default.", examples=[0.6])
     max_characters: int = Field(description="Most characters of a request.", examples=[20000])
     max_beam_size: int = Field(description="Largest beam_size that a request may ask for.", examples=[16])
+    examples: list[str] = Field(
+        description="Short sentences of the run's dev split, if its data is there and no API key is needed.",
+        examples=[["The cat sleeps."]],
+    )
 
 
 class ModelsResponse(ResponseBody):

@@ -33,6 +33,7 @@ class ServedModel:
     options: DecodeHParams  # unless a request says otherwise
     max_beam_size: int = MAX_BEAM_SIZE
     tag: str = ""  # before every source, for a model that translates to several languages
+    examples: tuple[str, ...] = ()  # sentences that the page offers
 
     def tagged(self, sources: Sequence[str]) -> list[str]:
         """The sources as the model was trained on them, with the tag before each."""

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import keras
 import tensorflow as tf
-from tqdm import tqdm
 
 from t2tlite.config import HParams
 from t2tlite.console import say
@@ -23,6 +22,7 @@ from t2tlite.data.dataset import Dataset
 from t2tlite.decoding.text_decoder import MAX_SOURCE_TOKENS, TextDecoder
 from t2tlite.files.records import write_record
 from t2tlite.files.text_files import write_lines
+from t2tlite.programs.bulk.decode_file import progress_bar
 from t2tlite.programs.runs.train import RunOptions, train_run
 from t2tlite.programs.table3.rows import ROWS, Row
 from t2tlite.programs.table3.table import Result, Table, has_matplotlib, read_result
@@ -51,8 +51,7 @@ class Sweep:
 
         A row whose loss is not finite, or that runs out of memory, is left out and reported at the end (ValueError).
         The table, whose path is returned, shows all rows that fit the base, with all results so far. Raises ValueError
-        before anything is trained if a folder has a row of other hparams, and Interrupted, with a checkpoint saved,
-        after SIGINT, SIGTERM or SIGHUP.
+        before anything is trained if a folder has a row of other hparams.
         """
         check_positions(rows, self.base, self.dataset)
         todo = [(row, seed) for seed in seeds for row in rows if not self._is_finished(row, seed)]
@@ -192,9 +191,7 @@ def _score_dev(run: RunFolder, decoder: TextDecoder, dataset: Dataset) -> Score:
     """BLEU (a parser's F1) of dev with the newest checkpoint, the decoder's, and a beam of 4."""
     store, options = dataset.store("dev"), decoder.options(beam_size=BEAM_SIZE)
     sources = store.source_text()
-    with tqdm(
-        total=len(sources), unit="sentence", desc="decoding dev", dynamic_ncols=True, leave=False, disable=None
-    ) as bar:
+    with progress_bar(total=len(sources), desc="decoding dev", disable=None) as bar:
         decoded = decoder.decode_and_score(sources, store.target_text(), options, bar.update)
     write_lines(run.decoded_file(run.decode_name("dev", run.checkpoints()[-1])), [best.text for best in decoded.best])
     return decoded.score

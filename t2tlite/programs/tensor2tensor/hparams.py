@@ -112,9 +112,7 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     """HParams of our model that computes what tensor2tensor's `transformer` computes with hparams `theirs`.
 
     Also returns a line for the user on each difference in training. A missing hparam has transformer_base's value;
-    unknown ones are ignored. With vocabularies of different sizes some versions of tensor2tensor use
-    shared_embedding_and_softmax_weights=False regardless of the file; only the checkpoint shows it. Raises ValueError,
-    with a line for each reason, if the model is not supported, or a value is missing, of a wrong type or out of range.
+    unknown ones are ignored. Raises ValueError, with a line for each reason, if the model is not supported.
     """
     reasons: list[str] = []
     model = _model(theirs, reasons)

@@ -78,8 +78,7 @@ def import_run(
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
     `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, say in a tqdm
-    bar. Raises ValueError if the model is not supported, files do not fit each other, or `folder` holds another run or
-    is being written; FileNotFoundError if a file is missing; OSError if one cannot be written. The same call resumes.
+    bar. Raises ValueError for an unsupported model, or files or a folder that do not fit. The same call resumes.
     """
     if len(given.vocabularies) not in VOCABULARY_NAMES:
         raise ValueError(

@@ -37,8 +37,7 @@ def load_variables(model: Transformer, variables: Mapping[str, np.ndarray], targ
     """Loads the weights of a tensor2tensor model into a built Transformer with its converted hparams.
 
     `variables` are the checkpoint's, by name; `target_space` is the row of the target space embedding that was trained.
-    Raises ValueError if there is no such row, or lists the variables that are missing, of another shape or without a
-    place in the model.
+    Raises ValueError that lists the variables that are missing, of another shape or without a place in the model.
     """
     places = list(_places(model, variables))
     unfit: list[str] = []
@@ -139,8 +138,8 @@ def _shards(embedding: Embedding, kind: str, hparams: HParams, names: Collection
     """The names of an embedding's shards; if there are none, the name of the first.
 
     A model that shares embeddings has `shared`, one per vocabulary; otherwise it has `input_emb`, `target_emb` and
-    `softmax`, or with the hparam shared_embedding `shared` for source and target, and `softmax`. Older versions share
-    between target and softmax even if the source has another vocabulary.
+    `softmax`, or with shared_embedding `shared` and `softmax`. Older versions share between target and softmax even if
+    the source has another vocabulary.
     """
     modality = f"{SCOPE}symbol_modality_{embedding.vocab_size}_{embedding.hidden_size}"
     has_kind, has_shared = (f"{modality}/{name}/weights_0" in names for name in (kind, "shared"))

@@ -4,7 +4,7 @@ const byId = id => document.getElementById(id);
 // Okabe and Ito's colours, which colour-blind readers tell apart; yellow and black darkened and lightened for any page.
 const COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#a89b00", "#808080"];
 const colour = head => COLOURS[(head - 1) % COLOURS.length];
-const ROW = 22, GAP = 220;  // pixels: height of a token, width between the columns
+const ROW = 22, GAP = innerWidth > 760 ? 220 : 110;  // pixels: height of a token, width between the columns
 const FAINTEST = .01;  // weights below it get no line
 const EOS = "</s>";
 const NAMES = {encoder: ["source", "source"], decoder: ["target, predicted", "target, read"], cross: ["target, predicted", "source"]};

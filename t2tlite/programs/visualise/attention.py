@@ -22,8 +22,7 @@ class Attention(PairAttention):
     ) -> None:
         """Writes a page (a path that ends in .html), or a picture of heat maps (.png or .svg, by matplotlib).
 
-        Kinds, layers and heads are as in `page` and `heat_maps`. Raises ValueError for another ending and as they do,
-        and OSError if it cannot be written. Warns of characters that no font here has.
+        Kinds, layers and heads are as in `page` and `heat_maps`. Warns of characters that no font here has.
         """
         if Path(path).suffix.lower() == ".html":
             write_text(Path(path), attention_page.page(self, kinds, layers, heads))

@@ -91,6 +91,9 @@ document.addEventListener("keydown", event => {
   }
   if (byId("overview").contains(document.activeElement)) document.querySelector("#overview [tabindex='0']").focus();
 });
+const wide = matchMedia("(min-width: 761px)");  // where there is room, the controls are not folded
+wide.onchange = () => document.querySelector("details").open = wide.matches;
+wide.onchange();
 byId("eos").onclick = () => choose({withoutEos: !withoutEos});
 byId("threshold").oninput = event => choose({threshold: +event.target.value});
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { overview(); choose({}); });

@@ -33,8 +33,7 @@ def page(
     """A page on which to choose kind, layer and heads, and to see the weights of a word by pointing at it.
 
     It opens with cross-attention, or the first of the kinds, in the last layer but one, and without </s>, which a
-    switch shows. Layers and heads are counted from 1, by default all. Raises ValueError as `select` does, or if there
-    are more weights than a browser can handle.
+    switch shows. Layers and heads are counted from 1, by default all.
     """
     check_kinds(kinds)
     shown = [_kind_data(attention, kind, layers, heads) for kind in kinds]

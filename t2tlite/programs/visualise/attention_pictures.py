@@ -52,8 +52,7 @@ def heat_maps(
 ) -> Figure:
     """A grid of heat maps: a row of panels for each kind and layer, a panel for each head.
 
-    The arguments are those of `select`. Raises ValueError as it does, or if the picture would be too large, and
-    ImportError if matplotlib is not installed.
+    The arguments are those of `select`. Raises ValueError also for too large a picture; ImportError without matplotlib.
     """
     rows, heads = select(attention, kinds, layers, heads)
     longest = max(len(row.keys) for row in rows)
@@ -93,9 +92,8 @@ def word_lines(
 ) -> Figure:
     """Lines from a word to what it attends to, a colour for each head, as in the paper's Figures 3 to 5.
 
-    `word` is a word of the source (encoder) or of the target (decoder, cross), or a part of one; its first occurrence
-    is used. The kinds are by default those whose queries contain it; layers and heads are as in `select`. Raises as
-    `heat_maps`, and ValueError if the sentence does not contain the word.
+    `word` is a word of the source (encoder) or of the target (decoder, cross), or a part of one, at its first
+    occurrence. The kinds are by default those whose queries contain it. Raises as `heat_maps`.
     """
     columns, heads = select(attention, kinds or kinds_with(attention, word), layers, heads)
     positions = [attention.word_positions(column.kind, word) for column in columns]
@@ -128,9 +126,8 @@ def word_lines(
 def save_picture(figure: Figure, path: str | Path) -> str:
     """Writes a figure as PNG or SVG, by the ending of the path, and makes its folder.
 
-    In an SVG, words are text, shown in the fonts of the viewer's machine. In a PNG they are drawn with the fonts of
-    this machine. Raises ValueError for another ending, and OSError if the file cannot be written. Returns the
-    characters that no font here has, which a PNG shows as boxes; none for an SVG.
+    In an SVG, words are text, shown in the fonts of the viewer's machine. Returns the characters that no font of this
+    machine has, which a PNG shows as boxes; none for an SVG.
     """
     ending = picture_ending(path)
     Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -17,6 +17,7 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -86,8 +87,9 @@ class PairAttention:
 
     @property
     def origin(self) -> str:
-        """The run and the step, as headings name them; empty if they are not known."""
-        return ", ".join(filter(None, (self.run, "" if self.step is None else f"step {self.step:,}")))
+        """The run's name and the step, as headings name them; empty if they are not known."""
+        name = Path(self.run).resolve().name if self.run else ""
+        return ", ".join(filter(None, (name, "" if self.step is None else f"step {self.step:,}")))
 
     def __repr__(self) -> str:
         sides = ((self.source, self.source_pieces), (self.target, self.target_pieces))

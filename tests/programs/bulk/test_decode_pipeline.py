@@ -12,8 +12,7 @@ from t2tlite.data.pipeline import Pipeline
 from t2tlite.programs.bulk import decode_pipeline
 from t2tlite.programs.bulk.decode_file import decode_file
 from t2tlite.programs.bulk.decode_pipeline import decode_by_workers
-from t2tlite.programs.bulk.jobs import DecodeJob
-from t2tlite.programs.bulk.line_format import PLAIN, LineFormat
+from t2tlite.programs.bulk.jobs import PLAIN, DecodeJob, LineFormat
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.run_folder import RunFolder
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import ctranslate2
-import ml_dtypes
 import numpy as np
 import pytest
 from tiny_task import sentences
@@ -20,7 +19,7 @@ from t2tlite.programs.export.ctranslate2_decoder import (
     CTranslate2Engine,
     vocabulary_tokens,
 )
-from t2tlite.programs.export.ctranslate2_spec import bfloat16_bits, convert, position_table
+from t2tlite.programs.export.ctranslate2_spec import convert, position_table
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
@@ -107,13 +106,6 @@ def test_positions_are_the_models(pos):
     """CTranslate2's table is NumPy's, the model's that of its layer."""
     expected = Positions(pos, 12)(np.zeros((1, LONGEST_BUCKET, 12), np.float32))[0]
     np.testing.assert_allclose(position_table(HParams(hidden_size=12, num_heads=2, pos=pos)), expected, atol=2e-6)
-
-
-def test_bfloat16_is_rounded_half_to_even():
-    draw = np.random.default_rng(0)
-    halves = np.array([1 + 2**-8, 1 + 3 * 2**-8, -1 - 2**-8, 0.0, -0.0, 1e-30], np.float32)
-    values = np.concatenate([halves, draw.normal(size=1000).astype(np.float32)])
-    np.testing.assert_array_equal(bfloat16_bits(values), values.astype(ml_dtypes.bfloat16).view(np.uint16))
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

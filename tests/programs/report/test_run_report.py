@@ -142,6 +142,34 @@ def test_evaluations_are_curves(tiny_run, tiny_run_copy):
     assert charts == ["Loss: dev over steps", "chrF2 on dev: dev over steps"]
 
 
+FALLING = {10: 4.0, 20: 3.0, 30: 2.0, 40: 1.5, 50: 1.0, 60: 0.5}
+
+
+@pytest.mark.parametrize(
+    ("training", "dev", "warned"),
+    [
+        (FALLING, {20: 3.0, 40: 2.5, 60: 2.75}, True),
+        (FALLING, {20: 3.0, 40: 2.5, 60: 2.51}, False),  # less than 1 % above the best
+        (FALLING, {20: 3.0, 40: 2.5, 60: 2.4}, False),
+        ({step: 2.0 + step / 100 for step in FALLING}, {20: 3.0, 40: 2.5, 60: 2.75}, False),  # it diverges
+        (FALLING, {60: 2.5}, False),
+        ({}, {20: 2.5, 40: 3.0}, False),
+        (FALLING, {}, False),
+    ],
+)
+def test_dev_loss_that_rises_is_a_warning(tiny_run, tiny_run_copy, training, dev, warned):
+    write_events(tiny_run_copy, {"train/loss": training, "dev/loss": dev})
+    _, text = report(tiny_run, tiny_run_copy)
+    summary = text[: text.index("## Scores")]
+    # means of steps 30 and 40, and of 50 and 60
+    warning = (
+        "Warning: overfitting. The dev loss was best at step 40, 2.5, and rose to 2.75 by step 60, while the training "
+        "loss fell from 1.75 to 0.75 (means). Stop there: use the best checkpoint (--checkpoint_path=best)."
+    )
+    assert (warning in summary.replace("\\", "")) == warned
+    assert ("overfitting" in summary) == warned
+
+
 def test_nothing_but_single_values(tiny_run, tiny_run_copy):
     write_events(tiny_run_copy, {"train/loss": {1: 3.0}, "dev/loss": {1: 2.5}})
     page, text = report(tiny_run, tiny_run_copy)

@@ -209,6 +209,34 @@ def test_overview_and_arrow_keys_choose_layers_and_heads(attention, tmp_path):
     assert result["still"] == "layer 2 of 3, head 1"
 
 
+def test_controls_are_folded_on_a_phone(attention, tmp_path):
+    attention.save(tmp_path / "page.html")
+    with opened((tmp_path / "page.html").as_uri()) as page:
+        shown = [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()]
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.wait_for_selector("#kinds", state="hidden")
+        page.reload()
+        for column in ("#queries", "#keys"):  # the lines leave room for the words at both ends
+            box = page.locator(column).bounding_box()
+            assert 0 <= box["x"] < box["x"] + box["width"] <= 390
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.click("summary")
+        page.click("#kinds button:first-of-type")
+        assert page.locator("#maptitle").inner_text().startswith("Encoder self-attention")
+        page.set_viewport_size({"width": 1280, "height": 844})
+        page.wait_for_selector("summary", state="hidden")
+        assert [page.locator("#kinds").is_visible(), page.locator("summary").is_visible()] == shown == [True, False]
+
+
+@pytest.mark.parametrize(("touch", "shown", "absent"), [(False, "Point at", "Tap"), (True, "Tap", "click")])
+def test_hint_fits_a_mouse_or_a_finger(attention, tmp_path, touch, shown, absent):
+    attention.save(tmp_path / "page.html")
+    with opened((tmp_path / "page.html").as_uri(), has_touch=touch, is_mobile=touch) as page:
+        hint = page.locator(".hint").last.inner_text()
+        assert shown in hint
+        assert absent not in hint
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_screen_readers(attention, tmp_path, theme):
     attention.save(tmp_path / "page.html")
@@ -225,8 +253,8 @@ def test_what_is_shown_is_saved_as_an_image(attention, tmp_path):
     attention = dataclasses.replace(attention, run="runs/mine", step=4000)
     attention.save(tmp_path / "page.html")
     with opened((tmp_path / "page.html").as_uri() + "#layer=2&heads=1,4&queries=2", "dark") as page:
-        assert page.title() == "Attention · The cat making it · runs/mine, step 4,000"
-        assert page.text_content("#run") == "runs/mine, step 4,000"
+        assert page.title() == "Attention · The cat making it · mine, step 4,000"
+        assert page.text_content("#run") == "mine, step 4,000"
         for ending in ("svg", "png"):
             with page.expect_download() as download:
                 page.click(f"#{ending}")
@@ -236,7 +264,7 @@ def test_what_is_shown_is_saved_as_an_image(attention, tmp_path):
     svg = ElementTree.parse(tmp_path / "saved.svg").getroot()
     texts = [element.text for element in svg.iter("{http://www.w3.org/2000/svg}text")]
     assert texts[0] == "Cross-attention, layer 2 of 2, mean of heads 1, 4; </s> left out, rows renormalised"
-    for text in ("The cat making it", "runs/mine, step 4,000", "·Katz", "·mak", "head 1", "head 4"):
+    for text in ("The cat making it", "mine, step 4,000", "·Katz", "·mak", "head 1", "head 4"):
         assert text in texts
     png = (tmp_path / "saved.png").read_bytes()
     width, height = struct.unpack(">II", png[16:24])  # in the header of a PNG

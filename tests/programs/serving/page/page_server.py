@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import uvicorn
@@ -21,6 +21,8 @@ from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.trees.tree import Tree, parse_tree
 
 MAX_CHARACTERS = 5000
+EXAMPLES = ("red cat sees dog", "bird likes <b>fish</b>")
+ALL_PAIRS = (("en", "de"), ("de", "en"), ("en", "tree"))
 
 
 class Gated:
@@ -76,10 +78,12 @@ def loading(**options: Any) -> Service:
     return Service(ServerOptions(max_characters=MAX_CHARACTERS, **options))
 
 
-def ready(service: Service, translator: Any) -> Service:
-    """The service, which now translates in both directions and parses."""
+def ready(service: Service, translator: Any, pairs: Sequence[tuple[str, str]] = ALL_PAIRS) -> Service:
+    """The service, which now translates in both directions and parses, or does what `pairs` say."""
     defaults = DecodeHParams.of(translator.manifest.decode_defaults)
-    pairs = {("en", "de"): translator, ("de", "en"): translator, ("en", "tree"): Parser(translator)}
-    models = [ServedModel(model, source, target, defaults) for (source, target), model in pairs.items()]
+    models = [
+        ServedModel(Parser(translator) if target == "tree" else translator, source, target, defaults, examples=EXAMPLES)
+        for source, target in pairs
+    ]
     service.ready(Catalogue(models))
     return service

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from page_server import MAX_CHARACTERS, loading, ready, serving, tree_of
+from page_server import EXAMPLES, MAX_CHARACTERS, loading, ready, serving, tree_of
 from page_use import LATE, SENTENCE, TEXT, TIMEOUT_MS, marks, translated
 from playwright.sync_api import Page, expect
 
@@ -135,6 +135,36 @@ def test_swapping_languages(visit):
     expect(page.locator("#text")).to_have_value(words)
 
 
+def test_one_pair_has_names_without_drop_downs(visit, translator):
+    with serving(ready(loading(), translator, [("en", "de")])) as at:
+        page = visit(at=at)
+        expect(page.locator(".pair")).to_have_text(re.compile(r"English\s+→\s+German"), use_inner_text=True)
+        expect(page.locator("select:visible, #swap:visible, .pair label:visible")).to_have_count(0)
+        translated(page, SENTENCE)
+
+
+def test_one_target_of_several_sources_is_named(visit, translator):
+    with serving(ready(loading(), translator, [("en", "de"), ("fr", "de")])) as at:
+        page = visit(at=at)
+        expect(page.get_by_role("combobox")).to_have_count(1)
+        expect(page.locator(".pair b:visible")).to_have_text("German")
+        expect(page.locator("#swap")).to_be_hidden()
+
+
+def test_examples_are_translated(visit, translator):
+    page = visit()
+    examples = page.locator("#examples button")
+    expect(examples).to_have_text(list(EXAMPLES))
+    examples.nth(1).click()
+    expect(page.locator("#text")).to_have_value(EXAMPLES[1])
+    expect(page.locator("#text")).to_be_focused()
+    expect(page.locator("#result")).to_have_text(translator.translate([EXAMPLES[1]])[0])
+    expect(page.locator("#examples")).to_be_hidden()
+    page.click("#clear")
+    expect(examples).to_have_count(2)
+    expect(page.locator("#examples")).to_be_visible()
+
+
 def test_fifty_paragraphs(visit, translator):
     page = visit()
     page.evaluate("""window.seen = [];
@@ -213,6 +243,8 @@ def test_typing_while_the_models_are_loaded(visit, translator):
 def test_an_api_key(visit, translator):
     with serving(ready(loading(api_key="open sesame"), translator)) as at:
         page = visit(at=at)
+        expect(page.locator("#about")).not_to_be_empty()
+        expect(page.locator("#examples")).to_be_hidden()  # sentences of the data are not for everybody
         page.fill("#text", SENTENCE)
         expect(page.locator("#problem")).to_contain_text("An API key is required")
         page.fill("#key", "open sesame")

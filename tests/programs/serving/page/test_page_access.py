@@ -48,7 +48,11 @@ def test_keyboard_alone(visit, translator):
 
 def test_tapping_on_a_phone(visit):
     page = visit(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
-    translated(page, SENTENCE)
+    page.locator("#examples button").first.tap()
+    expect(page.locator("#hint")).to_have_text(
+        "Tap a word of the translation to see which words of the text it attends to."
+    )
+    expect(page.locator("#text")).not_to_be_focused()  # the keyboard would cover the page
     page.locator(".word").nth(1).tap()
     marks(page)
     expect(page.locator("#hint")).to_contain_text("attends to")

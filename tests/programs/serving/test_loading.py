@@ -1,0 +1,30 @@
+"""What the server takes from a run besides its model: sentences to try."""
+
+from __future__ import annotations
+
+from tiny_run import change_manifest
+
+from t2tlite.programs.runs.load import run_dataset
+from t2tlite.programs.serving.loading import EXAMPLES, MAX_EXAMPLE, example_sentences
+from t2tlite.run_folder import RunFolder
+
+
+def test_examples_are_short_sources_of_dev(tiny_run, monkeypatch):
+    sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
+    examples = example_sentences(str(tiny_run.run))
+    assert len(set(examples)) == EXAMPLES
+    assert {*examples} <= {source for source in sources if len(source) <= MAX_EXAMPLE}
+    monkeypatch.setattr("t2tlite.programs.serving.loading.MAX_EXAMPLE", 1)
+    assert example_sentences(str(tiny_run.run)) == ()
+
+
+def test_examples_of_a_tag_are_shown_without_it(tiny_run):
+    sources = run_dataset(RunFolder(tiny_run.run)).store("dev").source_text()
+    examples = example_sentences(str(tiny_run.run), "red")
+    assert examples
+    assert {f"red {sentence}" for sentence in examples} <= {*sources}
+
+
+def test_data_that_is_gone_gives_no_examples(tiny_run_copy, tmp_path):
+    change_manifest(tiny_run_copy, data_dir=str(tmp_path / "gone"))
+    assert example_sentences(str(tiny_run_copy)) == ()
