@@ -72,4 +72,7 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
 
 def pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:
     """The pieces of each word, given the word of each piece."""
-    return {word: [piece for piece, its in enumerate(words) if its == word] for word in sorted(set(words))}
+    pieces: dict[int, list[int]] = {word: [] for word in sorted(set(words))}
+    for piece, word in enumerate(words):
+        pieces[word].append(piece)
+    return pieces

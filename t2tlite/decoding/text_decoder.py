@@ -158,10 +158,13 @@ class TextDecoder:
             hypotheses.append(Hypothesis(target, score, log_prob, tuple(ids)))
         return hypotheses
 
-    def align(self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> list[list[Alignment]]:
+    def align(
+        self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]], tag_words: int = 0
+    ) -> list[list[Alignment]]:
         """The word alignment of each output of each sentence, by the rule in decoding/alignment.py.
 
-        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence.
+        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence. The
+        first `tag_words` words of each sentence, which are not of its text, are left out and not counted.
         Cross-attention is held for one batch of pairs at a time. Raises ValueError if the engine has none.
         """
         self._check_supported(self.options(), ALIGNMENTS)
@@ -176,7 +179,9 @@ class TextDecoder:
         for number, weights in self._decoder(self.options()).cross_attention(*pairs):
             i, j = places[number]
             target_words = words_of_pieces(self.target_encoder, n_best[i][j].ids, n_best[i][j].sequence)
-            alignments[i][j] = align(weights, words[i], target_words) if weights.size else []
+            kept = [piece for piece, word in enumerate(words[i]) if word >= tag_words]
+            source_words = [words[i][piece] - tag_words for piece in kept]
+            alignments[i][j] = align(weights[:, kept], source_words, target_words) if kept else []
         return alignments
 
     def task_under(self, options: DecodeHParams) -> Task:

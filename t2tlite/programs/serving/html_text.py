@@ -8,9 +8,9 @@ block is put into its translation (`tag_projection.py`).
 from __future__ import annotations
 
 import html
-import itertools
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from t2tlite.decoding.alignment import Alignment
@@ -34,6 +34,25 @@ TRANSLATABLE = re.compile(r"[^\W_]")  # text without a letter or digit is left a
 LINE_BREAK = re.compile(r"[\r\n]")
 
 
+Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]  # of each sentence its translation, and their alignment
+
+
+class PlainText(NamedTuple):
+    """A text that is translated as it is, with the interface of `HtmlText`."""
+
+    text: str
+    inline_tags: int = 0
+
+    @property
+    def texts(self) -> list[str]:
+        return [self.text]
+
+    def translated(self, translations: Iterator[Translated]) -> str:
+        """The text with its sentences' translations."""
+        split, sentences = next(translations)
+        return split.join([text for text, _ in sentences])
+
+
 class Block(NamedTuple):
     """A piece of text, without character references, and the markup within it."""
 
@@ -42,41 +61,35 @@ class Block(NamedTuple):
     text: str
     marks: list[Mark]
 
-    def restore(self, split: SplitText, translations: Iterable[tuple[str, Alignment]]) -> str:
-        """The block with translations, each with its word alignment, in place of the sentences."""
+    def translated(self, split: SplitText, sentences: Sequence[tuple[str, Alignment]]) -> str:
+        """The block as HTML, with translations in place of the sentences."""
+        offsets = [mark.offset for mark in self.marks]
         parts: list[str] = []
-        at, next_mark = 0, 0
-        for (before, sentence), (text, alignment) in zip(split.segments, translations, strict=True):
+        marks: list[Mark] = []
+        at, length, next_mark = 0, 0, 0  # in the text; of the parts; the first mark that is not in the result
+        for (before, sentence), (text, alignment) in zip(split.segments, sentences, strict=True):
             start = at + len(before)
             end = start + len(sentence)
-            first = self._first_mark(next_mark, start - 1)
-            next_mark_after = self._first_mark(first, end)
-            parts.append(_with_marks(self.text[at:start], self._marks(next_mark, first, at)))
-            marks = self._marks(first, next_mark_after, start)
-            parts.append(_with_marks(text, project(sentence, marks, text, alignment) if marks else []))
-            at, next_mark = end, next_mark_after
-        return "".join([*parts, _with_marks(self.text[at:], self._marks(next_mark, len(self.marks), at))])
-
-    def _first_mark(self, index: int, offset: int) -> int:
-        """The first mark from this index on that is behind the offset."""
-        while index < len(self.marks) and self.marks[index].offset <= offset:
-            index += 1
-        return index
-
-    def _marks(self, first: int, end: int, offset: int) -> list[Mark]:
-        """Marks, with offsets from there."""
-        return [Mark(mark.offset - offset, mark.markup) for mark in self.marks[first:end]]
+            first = bisect_left(offsets, start, next_mark)
+            behind = bisect_right(offsets, end, first)
+            marks += _moved(self.marks[next_mark:first], length - at)
+            parts += [self.text[at:start], text]
+            length += len(before)
+            marks += _moved(project(sentence, _moved(self.marks[first:behind], -start), text, alignment), length)
+            at, length, next_mark = end, length + len(text), behind
+        marks += _moved(self.marks[next_mark:], length - at)
+        return _with_marks("".join([*parts, self.text[at:]]), marks)
 
 
 class HtmlText:
-    """A document: `texts` are its blocks of text, without character references; `join` puts others in their place.
+    """A document: `texts` are its blocks of text, without character references; `translated` puts others there.
 
     If tags are not `inline`, all markup separates blocks.
     """
 
     def __init__(self, document: str, inline: bool = True) -> None:
         self._document = document
-        self.blocks: list[Block] = []
+        self._blocks: list[Block] = []
         self.texts: list[str] = []
         start, at, length, preformatted = 0, 0, 0, not inline
         pieces: list[str] = []
@@ -93,23 +106,29 @@ class HtmlText:
                 continue
             text = "".join(pieces)
             if TRANSLATABLE.search(text):
-                self.blocks.append(Block(start, end, text, marks))
+                self._blocks.append(Block(start, end, text, marks))
                 self.texts.append(text if preformatted else LINE_BREAK.sub(" ", text))
             if tag and name == "pre" and inline:
                 preformatted = not tag[1]
             start, length, pieces, marks = after, 0, [], []
 
     @property
-    def has_inline_tags(self) -> bool:
-        """Whether there is markup within a block."""
-        return any(block.marks for block in self.blocks)
+    def inline_tags(self) -> int:
+        """How many pieces of markup are within blocks."""
+        return sum(len(block.marks) for block in self._blocks)
 
-    def join(self, blocks: Sequence[str]) -> str:
-        """The document with these, which are HTML, as its blocks."""
-        ends = [0, *(block.end for block in self.blocks)]
-        starts = [*(block.start for block in self.blocks), len(self._document)]
-        between = [self._document[end:start] for end, start in zip(ends, starts, strict=True)]
-        return "".join(itertools.chain(*itertools.zip_longest(between, blocks, fillvalue="")))
+    def translated(self, translations: Iterator[Translated]) -> str:
+        """The document with the next translations, one of each of `texts`, as its blocks."""
+        parts = []
+        at = 0
+        for block in self._blocks:
+            parts += [self._document[at : block.start], block.translated(*next(translations))]
+            at = block.end
+        return "".join([*parts, self._document[at:]])
+
+
+def _moved(marks: Sequence[Mark], distance: int) -> list[Mark]:
+    return [Mark(offset + distance, markup) for offset, markup in marks]
 
 
 def _with_marks(text: str, marks: Sequence[Mark]) -> str:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 
-from t2tlite.config import DecodeHParams
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.bodies import Fields
 from t2tlite.programs.serving.detection import Detected, detect
 from t2tlite.programs.serving.errors import RequestError
-from t2tlite.programs.serving.html_text import HtmlText
+from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.options import MAX_PLACED_TAGS
 from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.sentence_splitter import SplitText
-from t2tlite.programs.serving.served_model import AlignedOutput, Catalogue, ServedModel
+from t2tlite.programs.serving.served_model import AlignedOutput, Catalogue
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
 
@@ -80,11 +79,14 @@ async def settings(service: CurrentService) -> schemas.LibreSettings:
     )
 
 
+Document = HtmlText | PlainText
+
+
 class Prepared(NamedTuple):
     """A request to translate, checked and split."""
 
     job: TranslationJob
-    texts: Sequence[HtmlText | str]
+    documents: Sequence[Document]
     alternatives: int
     detected: Detected | None
     is_list: bool
@@ -100,31 +102,30 @@ def _prepare(service: Service, fields: Fields) -> Prepared:
     service.check_size(texts, status=TOO_MUCH)
     if not (isinstance(source, str) and isinstance(target, str)):
         raise RequestError(400, "source and target must be language codes, such as en.")
-    documents = [HtmlText(text) for text in texts] if text_format == "html" else []
-    detected = _detect_source(service.catalogue, _blocks(documents or texts), target) if source == AUTO else None
+    documents: list[Document] = [HtmlText(text) if text_format == "html" else PlainText(text) for text in texts]
+    detected = _detect_source(service.catalogue, _pieces(documents), target) if source == AUTO else None
     model = service.catalogue.translator(detected.language if detected else source, target)
     options = model.decode_options(n_best=1 + alternatives)
-    is_list = isinstance(q, list)
-    if any(document.has_inline_tags for document in documents) and not model.aligns:
-        documents = [HtmlText(text, inline=False) for text in texts]
+    inline_tags = sum(document.inline_tags for document in documents)
+    if inline_tags and not (model.aligns and inline_tags * (1 + alternatives) <= MAX_PLACED_TAGS):
+        documents, inline_tags = _without_inline_tags(texts), 0
     try:
-        job = _job(model, documents or texts, options)
+        job = TranslationJob(model, _pieces(documents), options, aligned=bool(inline_tags))
     except RequestError:
-        if not documents:
+        if not inline_tags:
             raise
-        documents = [HtmlText(text, inline=False) for text in texts]  # its sentences are shorter
-        job = _job(model, documents, options)
-    return Prepared(job, documents or texts, alternatives, detected, is_list)
+        documents = _without_inline_tags(texts)  # whose sentences are shorter
+        job = TranslationJob(model, _pieces(documents), options)
+    return Prepared(job, documents, alternatives, detected, isinstance(q, list))
 
 
-def _blocks(texts: Sequence[HtmlText | str]) -> list[str]:
+def _without_inline_tags(texts: Sequence[str]) -> list[Document]:
+    return [HtmlText(text, inline=False) for text in texts]
+
+
+def _pieces(documents: Sequence[Document]) -> list[str]:
     """What is translated by itself."""
-    return [block for text in texts for block in (text.texts if isinstance(text, HtmlText) else [text])]
-
-
-def _job(model: ServedModel, texts: Sequence[HtmlText | str], options: DecodeHParams) -> TranslationJob:
-    aligned = any(isinstance(text, HtmlText) and text.has_inline_tags for text in texts)
-    return TranslationJob(model, _blocks(texts), options, aligned=aligned)
+    return [text for document in documents for text in document.texts]
 
 
 def _response(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]) -> schemas.LibreTranslateResponse:
@@ -144,20 +145,8 @@ def _response(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]) ->
 
 def _at_rank(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int) -> list[str]:
     """The translated texts, with the hypotheses of this rank."""
-    translated = prepared.job.by_text_at_rank(results, rank)
-    return [_translation(text, translated) for text in prepared.texts]
-
-
-def _translation(text: HtmlText | str, translated: Iterator[tuple[SplitText, list[AlignedOutput]]]) -> str:
-    if isinstance(text, str):
-        split, outputs = next(translated)
-        return split.join([output.text for output, _ in outputs])
-    return text.join(
-        [
-            block.restore(split, [(output.text, alignment or []) for output, alignment in outputs])
-            for block, (split, outputs) in zip(text.blocks, translated, strict=False)
-        ]
-    )
+    translations = prepared.job.at_rank(results, rank)
+    return [document.translated(translations) for document in prepared.documents]
 
 
 def _detection(detected: Detected) -> schemas.LibreDetection:

@@ -147,7 +147,7 @@ def _translation_job(service: Service, body: schemas.TranslateRequest) -> Transl
         raise RequestError(
             400, f"alignments need the engine {TENSORFLOW}. Received: a model served by {engine}. Leave them out."
         )
-    return TranslationJob(model, texts, options, body.n_best, body.alignments)
+    return TranslationJob(model, texts, options, body.n_best, aligned=body.alignments)
 
 
 async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:

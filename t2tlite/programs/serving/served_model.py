@@ -49,15 +49,6 @@ class ServedModel:
         """Whether its engine computes word alignments."""
         return ALIGNMENTS in self.translator.engine.supported
 
-    def align(self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> list[list[Alignment]]:
-        """The word alignment of each output of each sentence; its words are those without the tag."""
-        tag_words = len(self.tag.split())
-        aligned = self.translator.align(self.tagged(sentences), n_best)
-        return [
-            [[(source - tag_words, target) for source, target in each if source >= tag_words] for each in alignments]
-            for alignments in aligned
-        ]
-
     def decode_options(
         self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
     ) -> DecodeHParams:
@@ -109,7 +100,7 @@ class ServedModel:
             Parsing(self).run([WARM_UP])
             return
         Scoring(self).run([(WARM_UP, WARM_UP)])
-        Decoding(self, self.decode_options()).run([WARM_UP])
+        Decoding(self, self.decode_options(), aligned=self.aligns).run([WARM_UP])
 
 
 class AlignedOutput(NamedTuple):
@@ -132,10 +123,11 @@ class Decoding:
         return self.options.beam_size
 
     def run(self, items: Sequence[str]) -> list[list[AlignedOutput]]:
-        n_best = self.model.translator.decode(self.model.tagged(items), self.options)
+        translator, sources = self.model.translator, self.model.tagged(items)
+        n_best = translator.decode(sources, self.options)
         if not self.aligned:
             return [[AlignedOutput(output) for output in outputs] for outputs in n_best]
-        aligned = self.model.align(items, n_best)
+        aligned = translator.align(sources, n_best, tag_words=len(self.model.tag.split()))
         return [list(map(AlignedOutput, *sentence)) for sentence in zip(n_best, aligned, strict=True)]
 
 

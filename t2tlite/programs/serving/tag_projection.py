@@ -2,9 +2,12 @@
 
 The rule: a tag encloses the smallest range of target words that holds all that are aligned to a source word inside it.
 A tag without words goes before the word that is aligned to the next source word, within what encloses it. Punctuation
-before the first and after the last letter or digit of a word is inside a tag where it is in the source. Where the
-ranges of two tags overlap, the one that begins first is extended, so that tags are nested. A tag whose other half is
-in another sentence begins before, or ends behind, all words inside it.
+before the first word of a range and behind its last is inside if the tag encloses punctuation there in the source, or
+begins or ends with the sentence. Where the ranges of two tags overlap, the one that begins first is extended, so that
+tags are nested. A tag whose other half is in another sentence begins before, or ends behind, all words inside it.
+
+Each tag and each word is looked at a limited number of times, except that NumPy finds the range of the words inside a
+tag; for as many words as a request may have, that takes microseconds.
 """
 
 from __future__ import annotations
@@ -15,13 +18,15 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from t2tlite.decoding.alignment import Alignment
 
 TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
 EMPTY_TAGS = frozenset("area embed img input param script source style track wbr".split())  # scripts with content
 UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")  # the end of an attribute, as in <a href=t2t.org/>
 WORD = re.compile(r"\S+")
-VISIBLE_EDGE = re.compile(r"[\W_]*")
+CORE = re.compile(r"[^\W_](?:.*[^\W_])?")  # of a word: from its first to its last letter or digit
 # Places where a tag may stand in a target word: an opening tag at an even one, a closing tag at an odd one
 BEFORE, BEHIND_PREFIX, BEFORE_CORE, BEHIND_CORE, BEFORE_SUFFIX, BEHIND, PLACES = range(7)
 
@@ -34,20 +39,17 @@ class Mark(NamedTuple):
 
 
 class Word(NamedTuple):
-    """Where a word is in its text. Its core is what is between punctuation at its ends, or else the whole word."""
+    """Where a word is in its text; its core is the whole word if it has no letter or digit."""
 
     start: int
     core_start: int
     core_end: int
     end: int
 
-    @classmethod
-    def of(cls, match: re.Match[str]) -> Word:
-        """The word that matched."""
-        text, start, end = match.group(), match.start(), match.end()
-        prefix = _edge(text)
-        suffix = _edge(text[::-1])
-        return cls(start, start, end, end) if prefix == len(text) else cls(start, start + prefix, end - suffix, end)
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The offset of each place of a target word."""
+        return self.start, self.core_start, self.core_start, self.core_end, self.core_end, self.end
 
 
 class Range(NamedTuple):
@@ -59,98 +61,93 @@ class Range(NamedTuple):
     behind: str = ""
 
 
-def _edge(text: str) -> int:
-    edge = VISIBLE_EDGE.match(text)
-    return edge.end() if edge else 0
-
-
 def project(source: str, marks: Sequence[Mark], target: str, alignment: Alignment) -> list[Mark]:
     """The marks of a sentence in its translation, by the rule above.
 
     >>> project("a b", [Mark(2, "<i>"), Mark(3, "</i>")], "B A", [(1, 0), (0, 1)])
     [Mark(offset=0, markup='<i>'), Mark(offset=1, markup='</i>')]
     """
-    words = [Word.of(match) for match in WORD.finditer(target)]
+    if not marks:
+        return []
+    words = _words(target)
     end = len(words) * PLACES
-    offsets = [offset for word in words for offset in _offsets(word)] + [len(target)]
+    offsets = [offset for word in words for offset in word.offsets] + [len(target)]
     places = _Places(source, alignment, end)
     partners = _partners(marks)
     halves = [i for i, partner in enumerate(partners) if partner is None]
     projected: list[Mark] = []
     first, low = 0, 0
-    for half in [*halves, len(marks)]:
-        high = end if half == len(marks) else max(low, places.of_half(marks[half]))
+    for half in [*halves, len(marks)]:  # what is between two halves stays between them
+        high = end if half == len(marks) else min(max(low, places.of_half(marks[half])), end)
         ranges = _ranges(marks, partners, range(first, half), places, (low, high))
-        projected += [Mark(offsets[place], markup) for place, markup in _nested(ranges, end)]
+        projected += [Mark(offsets[place], markup) for place, markup in _nested(ranges)]
         if half < len(marks):
             projected.append(Mark(offsets[high], marks[half].markup))
         first, low = half + 1, high
     return projected
 
 
-def _offsets(word: Word) -> tuple[int, ...]:
-    """The offset of each place of a target word."""
-    return word.start, word.core_start, word.core_start, word.core_end, word.core_end, word.end
+def _words(text: str) -> list[Word]:
+    words = []
+    for match in WORD.finditer(text):
+        core = CORE.search(text, *match.span()) or match
+        words.append(Word(match.start(), core.start(), core.end(), match.end()))
+    return words
 
 
 class _Places:
-    """Where the tags of a source sentence go in its translation."""
+    """Where the tags of a source sentence go in its translation, whose places end at `end`."""
 
     def __init__(self, source: str, alignment: Alignment, end: int) -> None:
-        self._words = [Word.of(match) for match in WORD.finditer(source)]
+        self._words = _words(source)
         self._starts = [word.start for word in self._words]
         self._ends = [word.end for word in self._words]
-        self._end = end
         aligned: dict[int, list[int]] = collections.defaultdict(list)
         for source_word, target_word in alignment:
             aligned[source_word].append(target_word * PLACES)
-        self._first = [min(aligned[i], default=end) for i in range(len(self._words))]  # end, -1: not aligned
-        self._last = [max(aligned[i], default=-1) for i in range(len(self._words))]
-        self._next = [*self._first, end]  # of each word, or else of the next that is aligned
-        for i in reversed(range(len(self._words))):
+        numbers = range(len(self._words))
+        self._first = np.array([min(aligned[i], default=end) for i in numbers])  # end, -1: not aligned
+        self._last = np.array([max(aligned[i], default=-1) for i in numbers])
+        self._next = [*map(int, self._first), end]  # of each word, or else of the next that is aligned
+        for i in reversed(numbers):
             if self._next[i] == end:
                 self._next[i] = self._next[i + 1]
 
     def of_point(self, offset: int) -> int:
         """The place of a tag without words."""
         word = bisect_right(self._ends, offset)
-        if word < len(self._words) and self._first[word] < self._end:
-            return self._first[word] + self._opening(word, offset)
-        return self._next[word]
+        if word == len(self._words) or self._last[word] < 0:
+            return self._next[word]
+        start, _, core_end, _ = self._words[word]
+        return self._next[word] + (BEFORE if offset <= start else BEFORE_CORE if offset < core_end else BEFORE_SUFFIX)
 
     def of_span(self, start: int, end: int) -> tuple[int, int]:
-        """The places of a tag around these characters; a sentence has few words, so they are looked at one by one."""
+        """The places of a tag around these characters."""
         first, last = bisect_right(self._ends, start), bisect_left(self._starts, end) - 1
         if start >= end or first > last:
             return (self.of_point(start),) * 2
-        opening, closing = self._opening(first, start), self._closing(last, end)
-        if opening == BEFORE_SUFFIX and first < last:  # of this word, punctuation alone is inside
-            first, opening = first + 1, BEFORE
-        if closing == BEHIND_PREFIX and first < last:
-            last, closing = last - 1, BEHIND
-        low, high = min(self._first[first : last + 1]), max(self._last[first : last + 1])
+        start, end = max(start, self._starts[first]), min(end, self._ends[last])
+        after_core, before_core = start >= self._words[first].core_end, end <= self._words[last].core_start
+        if after_core and first < last:  # of this word, punctuation alone is inside
+            first, after_core = first + 1, False
+        if before_core and first < last:
+            last, before_core = last - 1, False
+        low, high = int(self._first[first : last + 1].min()), int(self._last[first : last + 1].max())
         if high < 0:
             return (self.of_point(start),) * 2
-        if opening == BEFORE_SUFFIX:
-            low = high
-        if closing == BEHIND_PREFIX:
-            high = low
-        at_first, at_last = low in (self._first[first], self._last[first]), high in (self._first[last], self._last[last])
-        return low + (opening if at_first else BEFORE), high + (closing if at_last else BEHIND)
+        if after_core:
+            return high + BEFORE_SUFFIX, high + BEHIND
+        if before_core:
+            return low + BEFORE, low + BEHIND_PREFIX
+        opening = BEFORE if start == self._starts[0] or start < self._words[first].core_start else BEFORE_CORE
+        closing = BEHIND if end == self._ends[-1] or end > self._words[last].core_end else BEHIND_CORE
+        return low + opening, high + closing
 
     def of_half(self, mark: Mark) -> int:
         """The place of a tag whose other half is in another sentence."""
         if mark.markup.startswith("</"):
             return self.of_span(0, mark.offset)[1] if mark.offset else 0
-        return self.of_span(mark.offset, self._ends[-1])[0] if self._ends else self._end
-
-    def _opening(self, word: int, offset: int) -> int:
-        start, _, core_end, _ = self._words[word]
-        return BEFORE if offset <= start else BEFORE_CORE if offset < core_end else BEFORE_SUFFIX
-
-    def _closing(self, word: int, offset: int) -> int:
-        _, core_start, _, end = self._words[word]
-        return BEHIND if offset >= end else BEHIND_CORE if offset > core_start else BEHIND_PREFIX
+        return self.of_span(mark.offset, self._ends[-1] if self._ends else 0)[0]
 
 
 def _partners(marks: Sequence[Mark]) -> list[int | None]:
@@ -160,7 +157,7 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
     """
     partners: list[int | None] = list(range(len(marks)))
     opened: list[tuple[int, str]] = []
-    names: collections.Counter[str] = collections.Counter()
+    names: collections.Counter[str] = collections.Counter()  # of the opened
     for i, (_, markup) in enumerate(marks):
         tag = TAG.match(markup)
         name = tag[2].lower() if tag else ""
@@ -171,11 +168,10 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
             opened.append((i, name))
             names[name] += 1
         elif names[name]:
-            opening, closed = opened.pop()
+            closed = ""
             while closed != name:
-                names[closed] -= 1
                 opening, closed = opened.pop()
-            names[name] -= 1
+                names[closed] -= 1
             partners[opening], partners[i] = i, opening
         elif not opened:
             partners[i] = None
@@ -190,10 +186,10 @@ def _ranges(
     """The ranges of some marks, in order, each within that of the tag around it, and all within the limits."""
     ranges: list[Range] = []
     around = [limits]
-    without_words_until = -1
+    done = indices.start  # marks before this one are in a range
     for i in indices:
         partner = partners[i]
-        if partner is None or i <= without_words_until:
+        if partner is None or i < done:
             continue
         if partner < i:  # a closing tag
             around.pop()
@@ -205,12 +201,12 @@ def _ranges(
             ranges.append(Range(low, high, marks[i].markup, marks[partner].markup))
             around.append((low, high))
         else:
-            ranges.append(Range(low, low, "".join(mark.markup for mark in marks[i : partner + 1])))
-            without_words_until = partner
+            done = partner + 1
+            ranges.append(Range(low, low, "".join(mark.markup for mark in marks[i:done])))
     return ranges
 
 
-def _nested(ranges: Sequence[Range], end: int) -> Iterator[tuple[int, str]]:
+def _nested(ranges: Sequence[Range]) -> Iterator[tuple[int, str]]:
     """The markup of ranges by place, nested; a tag comes before those inside it.
 
     Ranges that are open lie on a stack, and those that end at the same place are counted together: when a range that
@@ -218,16 +214,18 @@ def _nested(ranges: Sequence[Range], end: int) -> Iterator[tuple[int, str]]:
     """
     behind: list[str] = []
     open_ends: list[tuple[int, int]] = []  # place and number, the last ends first
-    for low, high, before, closing in [*sorted(ranges, key=lambda item: item.low), Range(end + 1, end + 1, "")]:
+    for low, high, before, closing in sorted(ranges, key=lambda item: item.low):
         while open_ends and open_ends[-1][0] < low:
             place, number = open_ends.pop()
             for _ in range(number):
                 yield place, behind.pop()
-        if low <= end:
-            yield low, before
+        yield low, before
         if low < high:
             number = 1
             while open_ends and open_ends[-1][0] <= high:
                 number += open_ends.pop()[1]
             open_ends.append((high, number))
             behind.append(closing)
+    for place, number in reversed(open_ends):
+        for _ in range(number):
+            yield place, behind.pop()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.alignment import pharaoh
 from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.html_text import Translated
 from t2tlite.programs.serving.options import MAX_HYPOTHESES
 from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
 from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
@@ -70,9 +71,8 @@ class TranslationJob:
             yield text, results[start:end]
             start = end
 
-    def by_text_at_rank(
-        self, results: Sequence[Sequence[AlignedOutput]], rank: int
-    ) -> Iterator[tuple[SplitText, list[AlignedOutput]]]:
+    def at_rank(self, results: Sequence[Sequence[AlignedOutput]], rank: int) -> Iterator[Translated]:
         """Each text with, of each of its sentences, the output of this rank, counted from 0, or the last one."""
         for text, outputs in self._by_text(results):
-            yield text, [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs]
+            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs]
+            yield text, [(output.text, alignment or []) for output, alignment in chosen]

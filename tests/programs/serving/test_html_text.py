@@ -15,13 +15,12 @@ from t2tlite.programs.serving.sentence_splitter import split_text
 
 def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
     """The document with sentences translated word by word."""
-    blocks = []
-    for block, text in zip(html.blocks, html.texts, strict=True):
-        split = split_text(text)
+    translations = []
+    for split in map(split_text, html.texts):
         sentences = [segment.sentence for segment in split.segments]
-        word_by_word = [[(i, i) for i in range(len(sentence.split()))] for sentence in sentences]
-        blocks.append(block.restore(split, list(zip(map(translate, sentences), word_by_word, strict=True))))
-    return html.join(blocks)
+        alignments = [[(i, i) for i in range(len(sentence.split()))] for sentence in sentences]
+        translations.append((split, list(zip(map(translate, sentences), alignments, strict=True))))
+    return html.translated(iter(translations))
 
 
 @pytest.mark.parametrize(
