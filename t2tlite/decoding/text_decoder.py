@@ -15,7 +15,7 @@ import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.alignment import Alignment, align, words_of_pieces
+from t2tlite.decoding.alignment import Alignment, align, aligned_pieces, words_of_pieces
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supported
 from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import NO_FILE, Origin, check_lengths, check_sentences, encode_within
@@ -170,19 +170,24 @@ class TextDecoder:
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        words = [
-            words_of_pieces(self.source_encoder, row, source) for source, row in zip(sources, source_ids, strict=True)
-        ]
+        words = [self._pieces_and_words(self.source_encoder, *pair) for pair in zip(source_ids, sources, strict=True)]
         places = [(i, j) for i, outputs in enumerate(n_best) for j, output in enumerate(outputs) if output.ids]
         alignments: list[list[Alignment]] = [[[] for _ in outputs] for outputs in n_best]
         pairs = [source_ids[i] for i, _ in places], [n_best[i][j].ids for i, j in places]
         for number, weights in self._decoder(self.options()).cross_attention(*pairs):
             i, j = places[number]
-            target_words = words_of_pieces(self.target_encoder, n_best[i][j].ids, n_best[i][j].sequence)
-            kept = [piece for piece, word in enumerate(words[i]) if word >= tag_words]
-            source_words = [words[i][piece] - tag_words for piece in kept]
-            alignments[i][j] = align(weights[:, kept], source_words, target_words) if kept else []
+            output = n_best[i][j]
+            source = [(piece, word - tag_words) for piece, word in words[i] if word >= tag_words]
+            target = self._pieces_and_words(self.target_encoder, output.ids, output.sequence)
+            if source:
+                (columns, source_words), (rows, target_words) = zip(*source, strict=True), zip(*target, strict=True)
+                alignments[i][j] = align(weights[np.ix_(rows, columns)], source_words, target_words)
         return alignments
+
+    def _pieces_and_words(self, encoder: TextEncoder, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
+        """The indices of the pieces of a text that count in alignments, each with its word."""
+        words = words_of_pieces(encoder, ids, text)
+        return [(piece, words[piece]) for piece in aligned_pieces(encoder.pieces(ids), words)]
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's own, or one that leaves sequences as they are."""
