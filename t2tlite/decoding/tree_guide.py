@@ -14,8 +14,8 @@ from t2tlite.tasks.task import Leaf
 from t2tlite.tokens import EOS
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
-CLASSES = 512  # C, of tokens: these, and one for the closing bracket of each label
-OTHER, OPENING, PUNCTUATION, TAG, FIRST_CLOSING = range(5)
+# Classes of tokens; NONE is that of PAD and EOS.
+CLASSES = NONE, WORD, PUNCTUATION, TAG, OPENING, CLOSING = range(6)
 
 # What may be chosen in place of the next token of the words: flags.
 BRACKETS, PUNCTUATION_TAG, ANY_TAG = 1, 2, 4
@@ -25,32 +25,35 @@ ABSENT = -1  # the choices beyond the EOS of a sentence
 class Guide(NamedTuple):
     """What the tokens of a sentence's tree may be."""
 
-    classes: np.ndarray  # int32 [2, V]: each token's class, and an opening bracket's that of its closing one
+    classes: np.ndarray  # int32 [2, V]: each token's class, and the closing bracket of each opening one
     tokens: list[int]  # [W]: those of the words, and EOS
     choices: list[int]  # [W]: what may be chosen instead, 0 inside a word
 
 
 def token_classes(encoder: TextEncoder) -> np.ndarray:
-    """The classes of a vocabulary's tokens, int32 [2, V]. A bracket is a single token with its label: `(NP`, `)NP`.
+    """`Guide.classes` of a vocabulary. A bracket is a single token with its label: `(NP`, `)NP`.
 
-    Raises ValueError if there are no such tokens, as in tensor2tensor's vocabularies, or too many.
+    Raises ValueError if there are no such tokens, as in tensor2tensor's vocabularies.
     """
     texts = [piece.removeprefix("\u2581") for piece in encoder.pieces(range(encoder.vocab_size))]
     encoded = encoder.encode_batch(texts)
     ids = {text: i for i, text in enumerate(texts) if encoded[i] == [i]}  # tokens that begin a word
     labels = [text[1:] for text in ids if text[0] == "(" and f"){text[1:]}" in ids]
-    if not 0 < len(labels) <= CLASSES - FIRST_CLOSING:
+    if not labels:
         raise ValueError(
-            f"tree_constraint requires brackets with 1 to {CLASSES - FIRST_CLOSING} labels as tokens of the "
-            f"vocabulary. Received: {encoder.path} with {len(labels)}. Decode with tree_constraint=false."
+            "tree_constraint requires brackets with labels as tokens of the vocabulary. "
+            f"Received: {encoder.path}, which has none. Decode with tree_constraint=false."
         )
     classes: np.ndarray = np.zeros((2, encoder.vocab_size), np.int32)
+    classes[0, EOS + 1 :] = WORD
     for text, i in ids.items():
         is_tag = all(character.isupper() or character in "$-" for character in text)
-        classes[0, i] = PUNCTUATION if text in PUNCTUATION_TAGS else TAG if is_tag else OTHER
-    for number, label in enumerate(labels):
-        classes[:, ids[f"({label}"]] = OPENING, FIRST_CLOSING + number
-        classes[0, ids[f"){label}"]] = FIRST_CLOSING + number
+        if i > EOS and (is_tag or text in PUNCTUATION_TAGS):
+            classes[0, i] = PUNCTUATION if text in PUNCTUATION_TAGS else TAG
+    for label in labels:
+        opening, closing = ids[f"({label}"], ids[f"){label}"]
+        classes[:, opening] = OPENING, closing
+        classes[0, closing] = CLOSING
     return classes
 
 

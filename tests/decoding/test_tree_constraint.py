@@ -11,15 +11,21 @@ from t2tlite.decoding import tree_constraint as module
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.decoding.decoder import TensorFlowEngine
 from t2tlite.decoding.tree_constraint import tree_constraint
-from t2tlite.decoding.tree_guide import make_guide, token_classes
+from t2tlite.decoding.tree_guide import CLOSING, NONE, OPENING, PUNCTUATION, TAG, make_guide, token_classes
 from t2tlite.models.transformer import build_transformer
 from t2tlite.trees.linearise import NORMALISED, TAGS, WORDS
 from t2tlite.vocabularies.sentencepiece_encoder import SentencePieceEncoder, train_sentencepiece
 
-EOS = 1
+PAD, EOS = 0, 1
 # A vocabulary of eight tokens: PAD, EOS, two kinds of brackets, and two others.
 OPEN_A, CLOSE_A, OPEN_B, CLOSE_B, X, DOT = range(2, 8)
-CLASSES = np.array([[0, 0, 1, 4, 1, 5, 3, 2], [0, 0, 4, 0, 5, 0, 0, 0]], np.int32)
+CLASSES = np.array(
+    [
+        [NONE, NONE, OPENING, CLOSING, OPENING, CLOSING, TAG, PUNCTUATION],
+        [PAD, PAD, CLOSE_A, PAD, CLOSE_B, PAD, PAD, PAD],
+    ],
+    np.int32,
+)
 OPENED_BY = {CLOSE_A: OPEN_A, CLOSE_B: OPEN_B}
 
 
