@@ -121,7 +121,7 @@ def test_the_model_is_described(server):
     assert {**model, "step": 0} == {
         "source": "en", "target": "de", "source_name": "English", "target_name": "German", "task": "translation",
         "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "max_characters": 20000,
-        "max_beam_size": 16,
+        "max_beam_size": 16, "examples": [],
     }  # fmt: skip
 
 
