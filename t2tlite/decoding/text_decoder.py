@@ -170,24 +170,21 @@ class TextDecoder:
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        words = [self._pieces_and_words(self.source_encoder, *pair) for pair in zip(source_ids, sources, strict=True)]
+        aligned = [
+            _pieces_and_words(self.source_encoder, row, source, tag_words)
+            for row, source in zip(source_ids, sources, strict=True)
+        ]
         places = [(i, j) for i, outputs in enumerate(n_best) for j, output in enumerate(outputs) if output.ids]
         alignments: list[list[Alignment]] = [[[] for _ in outputs] for outputs in n_best]
         pairs = [source_ids[i] for i, _ in places], [n_best[i][j].ids for i, j in places]
         for number, weights in self._decoder(self.options()).cross_attention(*pairs):
             i, j = places[number]
             output = n_best[i][j]
-            source = [(piece, word - tag_words) for piece, word in words[i] if word >= tag_words]
-            target = self._pieces_and_words(self.target_encoder, output.ids, output.sequence)
-            if source:
-                (columns, source_words), (rows, target_words) = zip(*source, strict=True), zip(*target, strict=True)
+            columns, source_words = aligned[i]
+            rows, target_words = _pieces_and_words(self.target_encoder, output.ids, output.sequence)
+            if columns:
                 alignments[i][j] = align(weights[np.ix_(rows, columns)], source_words, target_words)
         return alignments
-
-    def _pieces_and_words(self, encoder: TextEncoder, ids: Sequence[int], text: str) -> list[tuple[int, int]]:
-        """The indices of the pieces of a text that count in alignments, each with its word."""
-        words = words_of_pieces(encoder, ids, text)
-        return [(piece, words[piece]) for piece in aligned_pieces(encoder.pieces(ids), words)]
 
     def task_under(self, options: DecodeHParams) -> Task:
         """The task that makes the outputs: the model's own, or one that leaves sequences as they are."""
@@ -258,3 +255,12 @@ class TextDecoder:
     def _hypothesis(self, tokens: TokenHypothesis) -> Hypothesis:
         text = self.target_encoder.text(tokens.ids)
         return Hypothesis(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
+
+
+def _pieces_and_words(
+    encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
+) -> tuple[list[int], list[int]]:
+    """The indices of the pieces of a text that count in alignments, and the word of each, without those of a tag."""
+    words = words_of_pieces(encoder, ids, text)
+    pieces = [piece for piece in aligned_pieces(encoder.pieces(ids), words) if words[piece] >= tag_words]
+    return pieces, [words[piece] - tag_words for piece in pieces]

@@ -1,8 +1,8 @@
 """The text of an HTML document and its markup, apart: what is translated, and what is left as it is.
 
-Tags, comments, declarations, and scripts and style sheets with their content stay as they are. Tags such as <p> and
-<br> separate blocks of text. Each block is translated by itself, if it has a letter or a digit; other markup within a
-block is put into its translation (`tag_projection.py`).
+Tags, comments, declarations, and scripts and style sheets with their content stay as they are. Tags such as <p>
+and <br> separate blocks of text. Each block is translated by itself, if it has a letter or a digit; other markup
+within a block is put into its translation (`tag_projection.py`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ MARKUP = re.compile(
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 BLOCK_TAGS = frozenset(
-    "address article aside base blockquote body br button caption center col colgroup dd details dialog dir div dl dt "
-    "fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe legend "
-    "li link main menu meta nav noscript ol optgroup option p pre search section select summary table tbody td "
-    "template textarea tfoot th thead title tr ul".split()
+    "address article aside base blockquote body br button caption center col colgroup dd details dialog dir div "
+    "dl dt fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hgroup hr html "
+    "iframe legend li link main menu meta nav noscript ol optgroup option p pre search section select summary "
+    "table tbody td template textarea tfoot th thead title tr ul".split()
 )
 TRANSLATABLE = re.compile(r"[^\W_]")  # text without a letter or digit is left as it is
 LINE_BREAK = re.compile(r"[\r\n]")
 
-
-Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]  # of each sentence its translation, and their alignment
+Translated = tuple[SplitText, Sequence[tuple[str, Alignment]]]  # of each sentence the translation and alignment
 
 
 class PlainText(NamedTuple):
@@ -75,14 +74,15 @@ class Block(NamedTuple):
             marks += _moved(self.marks[next_mark:first], length - at)
             parts += [self.text[at:start], text]
             length += len(before)
-            marks += _moved(project(sentence, _moved(self.marks[first:behind], -start), text, alignment), length)
+            inside = _moved(self.marks[first:behind], -start)
+            marks += _moved(project(sentence, inside, text, alignment), length)
             at, length, next_mark = end, length + len(text), behind
         marks += _moved(self.marks[next_mark:], length - at)
         return _with_marks("".join([*parts, self.text[at:]]), marks)
 
 
 class HtmlText:
-    """A document: `texts` are its blocks of text, without character references; `translated` puts others there.
+    """A document: `texts` are its blocks, without character references; `translated` puts others there.
 
     If tags are not `inline`, all markup separates blocks.
     """

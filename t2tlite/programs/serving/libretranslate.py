@@ -102,7 +102,8 @@ def _prepare(service: Service, fields: Fields) -> Prepared:
     service.check_size(texts, status=TOO_MUCH)
     if not (isinstance(source, str) and isinstance(target, str)):
         raise RequestError(400, "source and target must be language codes, such as en.")
-    documents: list[Document] = [HtmlText(text) if text_format == "html" else PlainText(text) for text in texts]
+    read = HtmlText if text_format == "html" else PlainText
+    documents: list[Document] = [read(text) for text in texts]
     detected = _detect_source(service.catalogue, _pieces(documents), target) if source == AUTO else None
     model = service.catalogue.translator(detected.language if detected else source, target)
     options = model.decode_options(n_best=1 + alternatives)

@@ -66,8 +66,8 @@ class TranslateRequest(RequestBody):
     )
     alignments: bool = Field(
         default=False,
-        description="Also the word alignment of each hypothesis, from the mean cross-attention over heads and layers. Needs "
-        "the engine TensorFlow.",
+        description="Also the word alignment of each hypothesis, from the mean cross-attention over heads and "
+        "layers. Needs the engine TensorFlow.",
     )
     stream: bool = Field(
         default=False,
@@ -83,8 +83,8 @@ class Hypothesis(ResponseBody):
     log_prob: float = Field(description="Log-probability (natural), the end of the sentence included.", examples=[-1.2])
     alignment: str | None = Field(
         default=None,
-        description="Where alignments were wanted: pairs of a word of `source` and one of `text`, counted from 0. Words are "
-        "separated by white space.",
+        description="Where alignments were wanted: pairs of a word of `source` and one of `text`, counted "
+        "from 0. Words are separated by white space.",
         examples=["0-0 1-1 2-2 3-3 4-4"],
     )
 
@@ -251,8 +251,8 @@ class LibreTranslateRequest(BaseModel):
     target: str = Field(description="Language code.", examples=["de"])
     format: str = Field(
         default="text",
-        description="`text`, or `html`: each sentence is translated whole, its inline tags are put around the words that are "
-        "aligned to theirs, and other markup, scripts and style sheets stay as they are.",
+        description="`text`, or `html`: each sentence is translated whole, its inline tags are put around the "
+        "words aligned to theirs, and other markup, scripts and style sheets stay as they are.",
     )
     alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0)
     api_key: str = Field(default="", description="Where one is needed.")

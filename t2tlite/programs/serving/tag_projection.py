@@ -1,13 +1,14 @@
 """Puts the inline tags of a sentence into its translation, by its word alignment.
 
-The rule: a tag encloses the smallest range of target words that holds all that are aligned to a source word inside it.
-A tag without words goes before the word that is aligned to the next source word, within what encloses it. Punctuation
-before the first word of a range and behind its last is inside if the tag encloses punctuation there in the source, or
-begins or ends with the sentence. Where the ranges of two tags overlap, the one that begins first is extended, so that
-tags are nested. A tag whose other half is in another sentence begins before, or ends behind, all words inside it.
+The rule: a tag encloses the smallest range of target words that holds all that are aligned to a source word
+inside it. A tag without words goes before the word that is aligned to the next source word, within what encloses
+it. Punctuation before the first word of a range and behind its last is inside if the tag encloses punctuation
+there in the source, or begins or ends with the sentence. Where the ranges of two tags overlap, the one that begins
+first is extended, so that tags are nested. A tag whose other half is in another sentence begins before, or ends
+behind, all words inside it.
 
-Each tag and each word is looked at a limited number of times, except that NumPy finds the range of the words inside a
-tag; for as many words as a request may have, that takes microseconds.
+Each tag and each word is looked at a limited number of times, except that NumPy finds the range of the words
+inside a tag; for as many words as a request may have, that takes microseconds.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import numpy as np
 from t2tlite.decoding.alignment import Alignment
 
 TAG = re.compile(r"<(/?)([a-z][^\s/>]*)", re.IGNORECASE)
-EMPTY_TAGS = frozenset("area embed img input param script source style track wbr".split())  # scripts with content
+EMPTY_TAGS = frozenset("area embed img input param source track wbr script style".split())  # the last with content
 UNQUOTED_SLASH = re.compile(r"=[^\s\"'=]*/>\Z")  # the end of an attribute, as in <a href=t2t.org/>
 WORD = re.compile(r"\S+")
 CORE = re.compile(r"[^\W_](?:.*[^\W_])?")  # of a word: from its first to its last letter or digit
@@ -183,7 +184,7 @@ def _partners(marks: Sequence[Mark]) -> list[int | None]:
 def _ranges(
     marks: Sequence[Mark], partners: Sequence[int | None], indices: range, places: _Places, limits: tuple[int, int]
 ) -> list[Range]:
-    """The ranges of some marks, in order, each within that of the tag around it, and all within the limits."""
+    """The ranges of some marks, in order: each within that of the tag around it, all within the limits."""
     ranges: list[Range] = []
     around = [limits]
     done = indices.start  # marks before this one are in a range
