@@ -79,7 +79,11 @@ class Transformer(keras.Model):
         return self.hparams.max_positions
 
     def build(self, input_shape: object = None) -> None:
-        """Does nothing: each layer makes its own weights at its first call."""
+        """Makes all weights."""
+        for layer in (*self.encoder_layers, *self.decoder_layers):
+            layer.build()
+        for norm in filter(None, (self.encoder_norm, self.decoder_norm)):
+            norm.build((None, self.hparams.hidden_size))
 
     def call(self, inputs: Tensor, targets: Tensor, seed: Seed = None) -> Tensor:
         """Logits float32 [B, T, V] of each target token, given those before it and the source (teacher forcing).
@@ -235,8 +239,7 @@ def _cached_positions(step: int | Tensor, cache: DecodingCache, length: int | Te
 
 
 def build_transformer(hparams: HParams, source_vocab_size: int, target_vocab_size: int) -> Transformer:
-    """A Transformer whose weights exist (Keras makes them at the first call)."""
+    """A Transformer whose weights exist."""
     model = Transformer(hparams, source_vocab_size, target_vocab_size)
-    ids = ops.ones((1, 2), dtype="int32")
-    model(ids, ids)
+    model.build()
     return model
