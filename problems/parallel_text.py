@@ -18,12 +18,16 @@ class ParallelText(Problem):
     """Your own text files, one sentence a line: --train_source, --train_target, --dev_source, --dev_target.
 
     Files are plain text or, where the name ends in `.gz`, gzip; both UTF-8. Relative names start from the current
-    folder, and `~` is the home folder. Several files of a split are read one after the other, but each pair of dev
-    files is a dev set of its own.
+    folder, and `~` is the home folder. Each pair of training files is a corpus, and each pair of dev files a dev set;
+    several test files are read one after the other.
     """
 
     vocab_size: int = 0  # by the number of training pairs
-    train_source: tuple[str, ...] = option((), "Source files to train on, comma-separated; plain text or .gz.")
+    train_source: tuple[str, ...] = option(
+        (),
+        "Source files to train on, comma-separated; plain text or .gz. Each is a corpus, to which the hparam "
+        "corpus_weights gives a weight.",
+    )
     train_target: tuple[str, ...] = option((), "As many target files, translations of --train_source line by line.")
     dev_source: tuple[str, ...] = option(
         (),
@@ -50,11 +54,18 @@ class ParallelText(Problem):
                     f"--{split}_source and --{split}_target must be given together. "
                     f"Received: --{split}_{given}={','.join(source or target)} alone. Add --{split}_{missing}."
                 )
+            if len(source) != len(target):
+                raise ValueError(
+                    f"--{split}_source and --{split}_target must name as many source files as target files. "
+                    f"Received: {len(source)} source ({', '.join(source)}) and {len(target)} target "
+                    f"({', '.join(target)}). Give a target file for each source file."
+                )
 
     def splits(self) -> tuple[str, ...]:
-        """Train and dev, dev2 and so on if there are several dev sets, and test if its files are given."""
-        dev_sets = range(2, 1 + max(len(self.dev_source), len(self.dev_target)))
-        return ("train", "dev", *(f"dev{n}" for n in dev_sets), *(["test"] if self.test_source else []))
+        """A split for each corpus (train, train2, ...) and each dev set (dev, dev2, ...), and test if it has files."""
+        several = (("train", len(self.train_source)), ("dev", len(self.dev_source)))
+        further = {split: [f"{split}{number}" for number in range(2, 1 + count)] for split, count in several}
+        return ("train", *further["train"], "dev", *further["dev"], *(["test"] if self.test_source else []))
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""
@@ -77,10 +88,12 @@ class ParallelText(Problem):
         return [text_files.check_file(path) for split in self.splits() for side in self._paths(split) for path in side]
 
     def _names(self, split: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        if split.startswith("dev"):  # one pair of files each: dev, dev2, dev3
-            number = int(split.removeprefix("dev") or 1)
-            return self.dev_source[number - 1 : number], self.dev_target[number - 1 : number]
-        return getattr(self, f"{split}_source"), getattr(self, f"{split}_target")
+        base = split.rstrip("0123456789")
+        sources, targets = getattr(self, f"{base}_source"), getattr(self, f"{base}_target")
+        if base == "test":
+            return sources, targets
+        number = int(split.removeprefix(base) or 1)  # one pair of files each: train, train2, train3
+        return sources[number - 1 : number], targets[number - 1 : number]
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
         source, target = self._names(split)

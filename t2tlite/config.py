@@ -7,6 +7,7 @@ one. A named set is a function in `t2tlite/hparams` that returns an HParams.
 from __future__ import annotations
 
 import dataclasses
+import re
 
 from t2tlite.checked_fields import CheckedFields, T, checked_field, facts_of
 
@@ -81,6 +82,12 @@ class HParams(CheckedFields):
         low=0,
         t2t=False,
     )
+    corpus_weights: str = checked_field(
+        "",
+        "how many times an epoch has the pairs of each training corpus, in the order of --train_source, such as "
+        "1:4; empty: once",
+        t2t=False,
+    )
     max_length: int = checked_field(256, "tokens; training pairs with a longer side are left out, and counted", low=1)
     min_length_bucket: int = checked_field(8, "tokens; the first bucket boundary", low=1)
     length_bucket_step: float = checked_field(1.1, "ratio of a boundary to the one before", low=1.01, high=2.0)
@@ -152,6 +159,18 @@ class HParams(CheckedFields):
                 f"global_batch_tokens={self.global_batch_tokens}, max_length={self.max_length}. Raise it or "
                 "lower max_length."
             )
+        weight = "[1-9][0-9]{0,3}"
+        if self.corpus_weights and not re.fullmatch(f"{weight}(:{weight})*", self.corpus_weights):
+            raise ValueError(
+                "corpus_weights must be whole numbers from 1 to 9,999, one for each training corpus, with "
+                f"colons between them, such as 1:4. Received: {self.corpus_weights!r}. Leave it out to weigh all "
+                "pairs alike."
+            )
+
+    @property
+    def weights(self) -> list[int]:
+        """The weight of each training corpus; empty if they are not given."""
+        return [int(weight) for weight in self.corpus_weights.split(":") if weight]
 
     def for_replicas(self, replicas: int) -> HParams:
         """The same hparams with the accumulate_steps that global_batch_tokens needs on so many replicas.

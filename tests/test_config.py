@@ -142,6 +142,12 @@ def test_field_keeps_its_type_after_a_whole_number():
             "global_batch_tokens=255",
             r"global_batch_tokens must be at least max_length, .*=255, max_length=256",
         ),
+        ("corpus_weights=1:0", r"corpus_weights must be whole numbers from 1 to 9,999.* 1:4\. Received: '1:0'\."),
+        ("corpus_weights=-1:2", r"whole numbers from 1 .* Received: '-1:2'\. Leave it out to weigh all pairs alike\."),
+        ("corpus_weights=1:2.5", r"whole numbers from 1 .* Received: '1:2\.5'\."),
+        ("corpus_weights=1:", r"whole numbers from 1 .* Received: '1:'\."),
+        ("corpus_weights=one", r"whole numbers from 1 .* Received: 'one'\."),
+        ("corpus_weights=10000:1", r"whole numbers from 1 .* Received: '10000:1'\."),
         # ranges
         ("hidden_size=0", r"hidden_size must be at least 2\. Received: 0\."),
         ("label_smoothing=1", r"label_smoothing must be at least 0\.0 and at most 0\.99\. Received: 1\.0\."),

@@ -37,7 +37,7 @@ def texts(pairs: list[tuple[str, str]]) -> list[str]:
 
 def lay_out(folder: Path, run: Path) -> None:
     """The files that the documents' commands read, under the names that the documents give them."""
-    for split, seed in (("train", 1), ("dev", 2), ("new", 3), ("in", 3)):
+    for split, seed in (("train", 1), ("dev", 2), ("new", 3), ("in", 3), ("domain", 4)):
         for language, text in zip(("en", "de"), texts(sentences(200, seed)), strict=True):
             (folder / f"{split}.{language}").write_text(text)
     for name in ("train.2de", "train.2fr", "dev.2de", "new.BT"):

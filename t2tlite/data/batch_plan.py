@@ -4,6 +4,7 @@ An epoch is a seeded permutation of the corpus, cut into pools. Pairs are sorted
 lengths of both sides, so that neighbours need little padding; then they are split into batches, which are shuffled. The
 number of batches in an epoch and of their rows depends on the lengths alone, so any batch of any epoch is computed
 without those before it: training resumes at any step, and the number of replicas does not change what a batch contains.
+A pair of a corpus of weight w is w times in the corpus that is permuted.
 
     >>> plan = BatchPlan(np.array([3, 9, 4, 8]), np.array([4, 9, 4, 2]), batch_tokens=18, max_length=16)
     >>> plan.num_batches                                     # buckets end at 8, 9, 10, ...: 18 // 8 = 2, 18 // 9 = 2
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -73,7 +75,7 @@ class BatchPlan:
     """The batches of a corpus, epoch after epoch.
 
     A pair with a side longer than `max_length` is left out of training, not truncated. `left_out` is the number of
-    these pairs, `num_pairs` the number of the others, and `num_batches` the number of batches in an epoch.
+    these pairs, `num_pairs` the number of the others in an epoch, and `num_batches` the number of its batches.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class BatchPlan:
         step: float = 1.1,
         seed: int = 1,
         few_shapes: bool = False,
+        repeats: np.ndarray | None = None,
     ) -> None:
         """Plans the batches.
 
@@ -97,13 +100,16 @@ class BatchPlan:
             seed: of the permutations.
             few_shapes: pad batches to at most MAX_SHAPES shapes, for a compiler that compiles a program for each:
                 buckets are merged, and all batches of a bucket have the same number of rows and one width.
+            repeats: int [N], how many times each pair is in an epoch; None: once.
 
         Raises ValueError if every pair has a side longer than `max_length`.
         """
         longer = np.maximum(source_lengths, target_lengths)
         self._corpus = np.flatnonzero(longer <= max_length)  # [n], the pairs in use
+        self.left_out = len(longer) - len(self._corpus)
+        if repeats is not None:
+            self._corpus = np.repeat(self._corpus, repeats[self._corpus])
         self.num_pairs = len(self._corpus)
-        self.left_out = len(longer) - self.num_pairs
         if not self.num_pairs:
             raise ValueError(
                 f"No pair fits: each of {len(longer):,} has a side longer than max_length={max_length} tokens. "
@@ -190,14 +196,42 @@ class BatchPlan:
 
 
 def training_plan(
-    hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int, seed: int
+    hparams: HParams,
+    source_lengths: np.ndarray,
+    target_lengths: np.ndarray,
+    replicas: int,
+    seed: int,
+    corpus_pairs: Sequence[int] = (),
 ) -> BatchPlan:
     """The plan of a training run on this number of replicas: a batch for each optimizer step.
 
-    With jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
+    `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each other, for corpus_weights. With
+    jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
     """
-    lengths = source_lengths, target_lengths
-    return _plan(hparams, *lengths, hparams.batch_tokens(replicas), hparams.max_length, seed, hparams.jit_compile)
+    repeats = pair_repeats(hparams, corpus_pairs)
+    tokens, longest = hparams.batch_tokens(replicas), hparams.max_length
+    return _plan(hparams, source_lengths, target_lengths, tokens, longest, seed, hparams.jit_compile, repeats)
+
+
+def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | None:
+    """How many times each pair is in an epoch, int [N]: the weight of its corpus. None without weights.
+
+    Raises ValueError unless there are several corpora, and a weight for each.
+
+    >>> pair_repeats(HParams(corpus_weights="1:4"), [3, 2]).tolist()
+    [1, 1, 1, 4, 4]
+    """
+    weights = hparams.weights
+    if not weights:
+        return None
+    if len(weights) != len(corpus_pairs) or len(weights) == 1:
+        raise ValueError(
+            "corpus_weights needs data of several corpora, and one weight for each. Received: "
+            f"corpus_weights={hparams.corpus_weights}; corpora in the data: {len(corpus_pairs)}. Each file "
+            "of t2t-datagen --train_source=a,b becomes a corpus: give a weight for each, or make such data "
+            "in another --data_dir."
+        )
+    return np.repeat(weights, corpus_pairs)
 
 
 def evaluation_plan(
@@ -216,7 +250,8 @@ def _plan(
     max_length: int,
     seed: int = 1,
     few_shapes: bool = False,
+    repeats: np.ndarray | None = None,
 ) -> BatchPlan:
     """A plan with the buckets of `hparams`."""
     first, step = hparams.min_length_bucket, hparams.length_bucket_step
-    return BatchPlan(source_lengths, target_lengths, batch_tokens, max_length, first, step, seed, few_shapes)
+    return BatchPlan(source_lengths, target_lengths, batch_tokens, max_length, first, step, seed, few_shapes, repeats)

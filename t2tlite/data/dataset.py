@@ -2,7 +2,7 @@
 
     DATA_DIR/NAME/vocab.model             the vocabulary (vocab.subwords if it is of tensor2tensor's type;
                                           vocab.source.* and vocab.target.* if each language has its own)
-    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of dev and test likewise
+    DATA_DIR/NAME/train-00000.arrow ...   token shards; those of train2, dev, test and so on likewise
     DATA_DIR/NAME/manifest.json           what the data was made from; written last, so data without it is incomplete
 
 A problem and its `_rev` share one folder, which contains the pairs unreversed.
@@ -42,12 +42,12 @@ class Dataset:
         """The encoders of source and target, loaded once; one object if they share a vocabulary."""
         return open_encoders(self.folder, *self.manifest.vocabularies, advice=REGENERATE_HINT)
 
-    def store(self, split: str) -> TokenStore:
-        """The token ids of a split, after checking that no shard has changed since it was written.
+    def store(self, *splits: str) -> TokenStore:
+        """The token ids of splits, one after the other; first checks that no shard has changed since.
 
         Raises ValueError if there is no such split, and as `check_contents` and `TokenStore`.
         """
-        shards = self.manifest.split(split).shards
+        shards = [shard for split in splits for shard in self.manifest.split(split).shards]
         check_contents(self.folder, shards)
         return TokenStore([self.folder / shard.file for shard in shards], self.manifest.reverse)
 

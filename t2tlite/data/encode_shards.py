@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from t2tlite.data.manifest import ShardEntry, SplitEntry
+from t2tlite.data.manifest import ShardEntry, SplitEntry, is_training
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
 from t2tlite.files.atomic_file import file_sha256, temporary_path
@@ -175,7 +175,7 @@ def _encode_chunk(task: ChunkTask, encoders: list[TextEncoder]) -> tuple[str, Sp
         [sources[row] for row in kept],
         [targets[row] for row in kept],
         vocab_size=max(encoder.vocab_size for encoder in encoders),
-        texts=None if task.split == "train" else texts,
+        texts=None if is_training(task.split) else texts,
         notes={"dropped": json.dumps(dropped)},
     )
     return task.split, _entry(task.path, *lengths, dropped)
@@ -196,7 +196,7 @@ def _entry(path: Path, sources: np.ndarray, targets: np.ndarray, dropped: dict[s
 
 def _reason_to_drop(task: ChunkTask, pair: tuple[str, str], *lengths: int) -> str | None:
     """Why a pair of these lengths (EOS not counted) is left out: one of DROPPED, or None if it is kept."""
-    if task.split != "train":
+    if not is_training(task.split):
         return None
     if not all(map(str.strip, pair)):
         return "empty"

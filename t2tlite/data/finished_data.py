@@ -48,7 +48,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     then, now = manifest.options, options(problem)
-    changes = []
+    changes, splits = [], (",".join(manifest.splits), ",".join(problem.splits()))
+    if splits[0] != splits[1]:  # the same files may be another split's
+        changes.append(f"splits were {splits[0]}, now {splits[1]}")
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
@@ -60,7 +62,7 @@ def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list
         recorded = manifest.made_from
         if len(paths) != len(recorded):
             changes.append(f"{len(recorded)} files then, {len(paths)} now")
-        else:
+        elif not changes:
             changes += [
                 f"{path} is not the {entry.file} it was made from"
                 for path, entry in zip(paths, recorded, strict=True)

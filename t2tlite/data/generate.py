@@ -27,7 +27,7 @@ from t2tlite.data import encode_shards, finished_data
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.data.encode_shards import DROPPED, ChunkTask
 from t2tlite.data.learn_vocabulary import TextSample, check_vocabulary_options, default_vocab_size, vocabulary_names
-from t2tlite.data.manifest import MANIFEST, FileEntry, Languages, Manifest, SplitEntry
+from t2tlite.data.manifest import MANIFEST, FileEntry, Languages, Manifest, SplitEntry, is_training
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import copy_file, file_sha256, remove_temporary_files
@@ -52,8 +52,7 @@ class Generated:
     def __str__(self) -> str:
         manifest = self.dataset.manifest
         sizes = manifest.vocabulary_sizes[: len(manifest.vocabulary_entries())]
-        train = manifest.splits["train"]
-        pairs = train.pairs + sum(train.dropped.values())
+        pairs = manifest.training.pairs + sum(manifest.training.dropped.values())
         wanted, note = manifest.options["vocab_size"] or default_vocab_size(pairs), ""
         if manifest.vocabulary.type == "sentencepiece" and not manifest.options["vocab_file"]:
             if sizes[0] < wanted:
@@ -163,7 +162,7 @@ class DataBuild:
         name, digest, sample = self.problem.name(), hashlib.sha256(), TextSample()
         for split in self.pairs:
             digest.update(f"{split}\n".encode())
-            pairs = self.problem.pairs(split, self.tmp_dir)
+            pairs, usable = self.problem.pairs(split, self.tmp_dir), 0
             for source, target in progress_bar(pairs, desc=f"reading {split}", unit=" pairs"):
                 self.pairs[split] += 1
                 try:
@@ -171,10 +170,13 @@ class DataBuild:
                 except ValueError as error:
                     raise ValueError(f"{name}, {split} pair {self.pairs[split]}: {error}") from error
                 digest.update(f"{source}\n{target}\n".encode())
-                if split == "train" and source.strip() and target.strip():
+                if not is_training(split):
+                    usable += 1
+                elif source.strip() and target.strip():
+                    usable += 1
                     sample.add(source, target)
-            if self.pairs[split] == 0 or (split == "train" and len(sample) == 0):
-                kind = "pair with text on both sides" if split == "train" else "pair"
+            if not usable:
+                kind = "pair with text on both sides" if is_training(split) else "pair"
                 raise ValueError(
                     f"{name} needs at least one {kind} in {split}. Received: {counted(self.pairs[split], 'pair')}. "
                     "Check its files."
@@ -196,7 +198,8 @@ class DataBuild:
             for given, path in zip(problem.vocab_file, self.vocabularies, strict=True):
                 copy_file(Path(given).expanduser(), path)
         else:
-            vocab_size = problem.vocab_size or default_vocab_size(self.pairs["train"])
+            training_pairs = sum(count for split, count in self.pairs.items() if is_training(split))
+            vocab_size = problem.vocab_size or default_vocab_size(training_pairs)
             with progress_bar(bar_format="{desc} [{elapsed}]", desc=f"learning {vocab_size:,} pieces") as bar:
                 shrink = problem.vocab_size == type(problem).vocab_size  # the default
                 symbols = tuple(dict.fromkeys((*problem.symbols(self.tmp_dir), *problem.user_symbols)))
@@ -223,12 +226,14 @@ class DataBuild:
         return splits
 
     def write_manifest(self, splits: dict[str, SplitEntry]) -> None:
-        """Step 4: writes the manifest. Raises ValueError if there are no training pairs."""
+        """Step 4: writes the manifest. Raises ValueError if a corpus has no training pairs."""
         problem = self.problem
-        if splits["train"].pairs == 0:
+        empty = [split for split, entry in splits.items() if is_training(split) and entry.pairs == 0]
+        if empty:
             raise ValueError(
-                f"{problem.name()} needs training pairs. Received: {self.pairs['train']}, of which max_length="
-                f"{problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. Raise these options."
+                f"{problem.name()} needs training pairs in {empty[0]}. Received: {self.pairs[empty[0]]}, of which "
+                f"max_length={problem.max_length} and max_length_ratio={problem.max_length_ratio} drop all. "
+                "Raise these options."
             )
         entries = [VocabularyEntry.of(path) for path in self.vocabularies]
         manifest = Manifest(

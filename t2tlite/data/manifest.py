@@ -8,8 +8,10 @@ swapped by RunManifest and nowhere else.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
+import operator
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,11 @@ from t2tlite.files.records import Count, FileName, read_record
 from t2tlite.vocabularies.encoders import VocabularyEntry
 
 MANIFEST = "manifest.json"
+
+
+def is_training(split: str) -> bool:
+    """Whether a split is a corpus to train on: train, train2 and so on."""
+    return split.rstrip("0123456789") == "train"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,6 +129,11 @@ class Manifest:
         """The entries of the vocabulary files: one, or the source's and the target's."""
         return (self.vocabulary, self.target_vocabulary) if self.target_vocabulary else (self.vocabulary,)
 
+    @property
+    def corpora(self) -> dict[str, SplitEntry]:
+        """The entries of the corpora to train on: train, train2 and so on, in order."""
+        return {name: split for name, split in self.splits.items() if is_training(name)}
+
     def entries(self) -> Iterator[VocabularyEntry | ShardEntry]:
         """The entries of all files."""
         shards = (shard for split in self.splits.values() for shard in split.shards)
@@ -182,7 +194,7 @@ class RunManifest(Manifest):
     @property
     def pairs_sha256(self) -> str:
         """Identifies the training and dev pairs by their shards' content."""
-        splits = [self.splits[name] for name in ("train", "dev") if name in self.splits]
+        splits = [split for name, split in self.splits.items() if is_training(name) or name == "dev"]
         shards = [shard.sha256 for split in splits for shard in split.shards]
         return hashlib.sha256("+".join(shards).encode()).hexdigest()
 
@@ -190,6 +202,11 @@ class RunManifest(Manifest):
     def language_pair(self) -> tuple[str, str]:
         pair = self.languages.source, self.languages.target
         return pair[::-1] if self.reverse else pair
+
+    @property
+    def training(self) -> SplitEntry:
+        """The entry of all corpora to train on together, in the run's direction."""
+        return functools.reduce(operator.add, map(self.split, self.corpora))
 
     def split(self, name: str) -> SplitEntry:
         """The entry of a split in the run's direction. Raises ValueError if there is no such split."""

@@ -22,7 +22,7 @@ option = checked_field  # a field that is an option of a problem; its flag's hel
 
 @dataclasses.dataclass(frozen=True)
 class Problem(CheckedFields):
-    """Sentence pairs, in the splits train, dev and test.
+    """Sentence pairs, in the splits train, dev and test; several corpora to train on are train, train2 and so on.
 
     A subclass is a frozen dataclass whose fields are its options: a command-line flag of the same name sets each. A
     subclass that gives a field another default keeps its help text.

@@ -52,6 +52,7 @@ class TrainingJob:
     available_memory: int | None = None  # bytes of a device before the model was built; None if unknown
     flops_per_token: float = 0.0  # floating-point operations to train on one token, for cost.json
     more_dev: Mapping[str, TokenStore] = dataclasses.field(default_factory=dict)  # other dev sets, by name
+    corpus_pairs: Sequence[int] = ()  # of each corpus in `train_store`, for the hparam corpus_weights
     warm_start: str | None = None  # a checkpoint whose weights a new run starts from, or None
 
 
@@ -82,7 +83,8 @@ class _Loop:
         self.writes = is_chief(job.strategy)  # the other workers write nothing
         strategy, model, hparams, store = job.strategy, job.model, job.hparams, job.train_store
         replicas = strategy.num_replicas_in_sync
-        self.plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, config.random_seed)
+        lengths = store.source_lengths, store.target_lengths
+        self.plan = training_plan(hparams, *lengths, replicas, config.random_seed, job.corpus_pairs)
         self.memory = MemoryNeed(
             hparams, job.vocabulary_sizes, self.plan.largest_shapes(), replicas, job.available_memory
         )
@@ -301,6 +303,10 @@ class _Loop:
             pairs = counted(plan.left_out, "training pair")
             say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
         in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
+        if weights := self.job.hparams.weights:
+            corpora = zip(self.job.corpus_pairs, weights, strict=True)
+            parts = (f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora)
+            say(f"Corpora by their weights: {', '.join(parts)}.")
         resumes = f"; resuming from step {self.step:,}." if self.step else "."
         parameters = f"{self.job.model.count_params():,} parameters"
         say(f"{parameters}, {in_batches} an epoch, {counted(replicas, 'replica')}{resumes}")

@@ -290,6 +290,62 @@ def test_training_plan():
     np.testing.assert_array_equal(plan.batch(7).indices, other.batch(7).indices)
 
 
+def by_weight(weights: str, replicas: int = 1, **changes: object) -> BatchPlan:
+    """The plan of corpora of 500, 120 and 60 pairs, some of them longer than max_length."""
+    hparams = HParams(batch_size=400, max_length=60, corpus_weights=weights, **changes)
+    return training_plan(hparams, *corpus(680, seed=9), replicas, seed=3, corpus_pairs=[500, 120, 60])
+
+
+@pytest.mark.parametrize("jit_compile", [False, True])
+def test_an_epoch_has_each_pair_as_often_as_its_corpus_weighs(jit_compile):
+    sources, targets = corpus(680, seed=9)
+    fits = np.maximum(sources, targets) <= 60
+    plan = by_weight("2:1:5", jit_compile=jit_compile)
+    expected = np.where(fits, np.array([2] * 500 + [1] * 120 + [5] * 60), 0)
+    assert 0 < plan.left_out == np.count_nonzero(~fits)  # each counts once
+    assert plan.num_pairs == expected.sum()
+    for number in (0, 1, 4):
+        seen = np.bincount(np.concatenate([b.indices for b in epoch(plan, number)]), minlength=680)
+        np.testing.assert_array_equal(seen, expected)
+
+
+def test_weights_give_the_batches_of_pairs_written_so_often():
+    sources, targets = corpus(680, seed=9)
+    copies = np.repeat(np.arange(680), [2] * 500 + [1] * 120 + [5] * 60)
+    plan, written = by_weight("2:1:5"), BatchPlan(sources[copies], targets[copies], 400, 60, seed=3)
+    assert plan.num_batches == written.num_batches
+    for k in (0, 7, plan.num_batches, 3 * plan.num_batches + 2):
+        np.testing.assert_array_equal(plan.batch(k).indices, copies[written.batch(k).indices])
+
+
+def test_weights_of_1_change_no_batch():
+    plan, plain = by_weight("1:1:1"), BatchPlan(*corpus(680, seed=9), 400, 60, seed=3)
+    none = by_weight("")
+    for k in range(2 * plain.num_batches):
+        for other in (plan, none):
+            np.testing.assert_array_equal(other.batch(k).indices, plain.batch(k).indices)
+
+
+def test_weighted_batches_when_resumed_and_on_replicas():
+    plan = by_weight("1:3:2", accumulate_steps=4)
+    batches = [plan.batch(k).indices for k in range(2 * plan.num_batches)]
+    for k in (1, plan.num_batches - 1, plan.num_batches + 3):
+        resumed = by_weight("1:3:2", accumulate_steps=4)  # without the batches before
+        np.testing.assert_array_equal(resumed.batch(k).indices, batches[k])
+        for replicas, steps in ((4, 1), (2, 2)):
+            parallel = by_weight("1:3:2", replicas, accumulate_steps=steps)
+            np.testing.assert_array_equal(parallel.batch(k).indices, batches[k])
+
+
+@pytest.mark.parametrize(
+    ("weights", "pairs"), [("1:4", [10]), ("4", [10]), ("1:4", [5, 3, 2]), ("1:4:2", [5, 5]), ("2:3", [])]
+)
+def test_one_weight_for_each_of_several_corpora(weights, pairs):
+    message = rf"one weight for each\. Received: corpus_weights={weights}; corpora in the data: {len(pairs)}\. "
+    with pytest.raises(ValueError, match=message):
+        training_plan(HParams(corpus_weights=weights), np.full(10, 5), np.full(10, 5), 1, 1, pairs)
+
+
 def test_docstring_example():
     failed, attempted = doctest.testmod(batch_plan, extraglobs={"np": np})
-    assert (failed, attempted) == (0, 3)
+    assert (failed, attempted) == (0, 4)

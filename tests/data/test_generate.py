@@ -201,7 +201,7 @@ def test_symbols_of_the_user_are_pieces(tmp_path):
 
 
 def test_everything_dropped(tmp_path):
-    with pytest.raises(ValueError, match=r"needs training pairs\. Received: 230, of which max_length=1 .*drop all"):
+    with pytest.raises(ValueError, match=r"training pairs in train\. Received: 230, of which max_length=1 .*drop all"):
         generate(TinyTask(max_length=1), tmp_path, num_processes=1)
     with pytest.raises(FileNotFoundError, match="no finished data"):
         open_dataset(tmp_path, "tiny_task")

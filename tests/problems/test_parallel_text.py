@@ -33,14 +33,11 @@ def test_files_of_each_split(corpus: dict[str, Any]) -> None:
     problem = registry.problem("parallel_text", **corpus, source_language="en", target_language="de")
     assert isinstance(problem, ParallelText)
     assert problem.name() == "parallel_text"
-    assert problem.splits() == ("train", "dev")
-    assert list(problem.pairs("train", None)) == [
-        ("A man .", "Ein Mann ."),
-        ("Two dogs .", "Zwei Hunde ."),
-        ("A cat .", "Eine Katze ."),
-    ]
+    assert problem.splits() == ("train", "train2", "dev")  # each pair of training files is a corpus
+    assert list(problem.pairs("train", None)) == [("A man .", "Ein Mann ."), ("Two dogs .", "Zwei Hunde .")]
+    assert list(problem.pairs("train2", None)) == [("A cat .", "Eine Katze .")]
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
-    names = ["train_source.0", "train_source.1", "train_target.0", "train_target.1", "dev_source.0", "dev_target.0"]
+    names = ["train_source.0", "train_target.0", "train_source.1", "train_target.1", "dev_source.0", "dev_target.0"]
     assert problem.files(None) == [Path(name) for name in names]
     assert (problem.vocab_size, problem.source_language, problem.target_language) == (0, "en", "de")
 
@@ -48,22 +45,17 @@ def test_files_of_each_split(corpus: dict[str, Any]) -> None:
 def test_each_pair_of_dev_files_is_a_dev_set(corpus: dict[str, Any]) -> None:
     files = {"dev_source": ("dev_source.0", "train_source.1"), "dev_target": ("dev_target.0", "train_target.1")}
     problem = ParallelText(**(corpus | files), test_source=("dev_source.0",), test_target=("dev_target.0",))
-    assert problem.splits() == ("train", "dev", "dev2", "test")
+    assert problem.splits() == ("train", "train2", "dev", "dev2", "test")
     assert list(problem.pairs("dev", None)) == [("A dog .", "Ein Hund .")]
     assert list(problem.pairs("dev2", None)) == [("A cat .", "Eine Katze .")]
-    unequal = ParallelText(**(corpus | {"dev_target": ("dev_target.0", "train_target.1")}))
-    with pytest.raises(
-        ValueError, match=r"as many source files as target files\. Received: 0 source \(none\) and 1 target"
-    ):
-        unequal.pairs("dev2", None)
 
 
 def test_test_split_where_given(corpus: dict[str, Any]) -> None:
     problem = ParallelText(**corpus, test_source=("dev_source.0",), test_target=("dev_target.0",))
-    assert problem.splits() == ("train", "dev", "test")
+    assert problem.splits() == ("train", "train2", "dev", "test")
     assert list(problem.pairs("test", None)) == [("A dog .", "Ein Hund .")]
     assert len(problem.files(None)) == 8
-    with pytest.raises(ValueError, match=r"splits of these files are train and dev\. Received: 'test'.*--test_source"):
+    with pytest.raises(ValueError, match=r"of these files are train and train2 and dev\. Received: 'test'.*--test_s"):
         ParallelText(**corpus).pairs("test", None)
 
 
@@ -110,10 +102,17 @@ def test_a_missing_file_of_any_split_is_found_at_once(corpus: dict[str, Any], tm
 def test_unequal_files(corpus: dict[str, Any]) -> None:
     corpus |= {"train_target": ("train_target.0", "train_target.0")}
     with pytest.raises(ValueError, match=r"train_source\.1 with 1, train_target\.0 with 2\."):
-        list(ParallelText(**corpus).pairs("train", None))
-    corpus |= {"train_target": ("train_target.0",)}
-    with pytest.raises(ValueError, match=r"2 source .* and 1 target"):
-        ParallelText(**corpus).pairs("train", None)
+        list(ParallelText(**corpus).pairs("train2", None))
+
+
+@pytest.mark.parametrize("split", ["train", "dev", "test"])
+def test_as_many_source_files_as_target_files(split: str) -> None:
+    message = (
+        rf"--{split}_source and --{split}_target must name as many source files as target files\. "
+        r"Received: 2 source \(a, b\) and 1 target \(c\)\. Give a target file for each source file\."
+    )
+    with pytest.raises(ValueError, match=message):
+        registry.problem("parallel_text", **{f"{split}_source": ("a", "b"), f"{split}_target": ("c",)})
 
 
 def test_real_corpus(shared: Path) -> None:

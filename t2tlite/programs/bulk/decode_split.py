@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from t2tlite.data.dataset import Dataset
+from t2tlite.data.manifest import is_training
 from t2tlite.data.problem import SPLITS
 from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.decoding.source_text import Origin, evenly_spaced
@@ -137,10 +138,10 @@ def _examples(
 
 def _check_split(dataset: Dataset, split: str) -> None:
     """Raises ValueError unless the data has the split with its text."""
-    there = [name for name in dataset.manifest.splits if name != "train"]
+    there = [name for name in dataset.manifest.splits if not is_training(name)]
     if split in there:
         return
-    if split in SPLITS and split != "train":
+    if split in SPLITS and not is_training(split):
         raise ValueError(
             f"The data must have the split {split}. Received: that of {dataset.name} in {dataset.folder}, which has "
             f"{', '.join(dataset.manifest.splits)}. Run t2t-datagen again with its files (for parallel_text "
@@ -148,6 +149,6 @@ def _check_split(dataset: Dataset, split: str) -> None:
             "output with t2t-bleu."
         )
     received = f"{split!r}. {did_you_mean(split, there)}"
-    if split == "train":
-        received = "train, which is kept as tokens, without its text. Decode its text with --decode_from_file."
+    if split in dataset.manifest.corpora:
+        received = f"{split}, which is kept as tokens, without its text. Decode its text with --decode_from_file."
     raise ValueError(f"A split to decode must be {' or '.join(there)}. Received: {received}")

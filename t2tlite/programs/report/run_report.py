@@ -73,6 +73,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
     manifest = missing.attempt(run.manifest, "Problem and data are not known, so samples lack sources and references. ")
     history = read_history(run.path)
     decodes, complaints = run.decode_records()
+    hparams = missing.attempt(run.hparams)
     missing += history.complaints + complaints
     summary = _summary(run, manifest, history, decodes, missing)
     sections = {
@@ -82,8 +83,8 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
         "Curves": _curves(history.metrics),
         "Checkpoints": _checkpoints(run),
-        "Hyperparameters": _hparams(run, base, missing),
-        "Data": missing.attempt(lambda: _data(manifest)) or [] if manifest else [],
+        "Hyperparameters": _hparams(run, hparams, base, missing),
+        "Data": missing.attempt(lambda: _data(manifest, hparams)) or [] if manifest else [],
         "Software and command": _software(missing.attempt(run.environment), run.command()),
     }
     sections["What is missing here"] = [numbered(missing)] if missing else []
@@ -114,8 +115,8 @@ def _summary(
         variables = missing.attempt(lambda: _variables(checkpoints[-1]), "Parameters cannot be counted. ")
         parameters = sum(math.prod(shape) for name, shape in variables or () if name.startswith("model/"))
         rows += [("parameters", f"{parameters:,}")] if parameters else []
-    if manifest and "train" in manifest.splits:
-        rows.append(("training pairs", f"{manifest.splits['train'].pairs:,}"))
+    if manifest and manifest.corpora:
+        rows.append(("training pairs", f"{sum(corpus.pairs for corpus in manifest.corpora.values()):,}"))
     if history.seconds:
         rows.append(("training time", f"{timedelta(seconds=round(history.seconds))}, evaluation included"))
     costs = missing.attempt(run.costs)
@@ -265,7 +266,7 @@ def _checkpoints(run: RunFolder) -> list[str]:
     return [table(["checkpoint", "step", "size", "written", ""], rows)]
 
 
-def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str]:
+def _hparams(run: RunFolder, hparams: HParams | None, base: HParams | None, missing: Missing) -> list[str]:
     name = run.flags().get("hparams_set")
     compared = "so hyperparameters are compared with the defaults."
     if name is None:
@@ -273,7 +274,6 @@ def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str
     elif base is None:
         advice = "If it is one of your own, give --t2t_usr_dir."
         missing.append(f"The hparam set {name} is not known here, {compared} {advice}")
-    hparams = missing.attempt(run.hparams)
     if hparams is None:
         return []
     column, against = (name, name) if name and base else ("default", "the defaults, the paper's base model")
@@ -283,7 +283,22 @@ def _hparams(run: RunFolder, base: HParams | None, missing: Missing) -> list[str
     return [differences if rows else paragraph(f"As in {against}."), everything]
 
 
-def _data(manifest: RunManifest) -> list[str]:
+def _corpora(manifest: RunManifest, hparams: HParams | None) -> str:
+    """How much of an epoch each training corpus is; empty if there is only one."""
+    corpora = manifest.corpora
+    if len(corpora) < 2 or hparams is None:
+        return ""
+    weights = hparams.weights or [1] * len(corpora)
+    in_epoch = [corpus.pairs * weight for corpus, weight in zip(corpora.values(), weights, strict=True)]
+    rows = [
+        [name, f"{corpus.pairs:,}", str(weight), f"{pairs / sum(in_epoch):.1%}"]
+        for (name, corpus), weight, pairs in zip(corpora.items(), weights, in_epoch, strict=True)
+    ]
+    header = ["corpus", "pairs", "weight", "share of an epoch"]
+    return table(header, rows, "Training corpora, by corpus_weights")
+
+
+def _data(manifest: RunManifest, hparams: HParams | None) -> list[str]:
     fields = "pairs", "source_tokens", "target_tokens", "longest_source", "longest_target"
     rows = []
     for name in manifest.splits:
@@ -298,6 +313,7 @@ def _data(manifest: RunManifest) -> list[str]:
     shards = [(name, shard) for name, split in manifest.splits.items() for shard in split.shards]
     blocks = [
         table(header, rows, caption) if rows else "",
+        _corpora(manifest, hparams),
         paragraph(f"Made by t2tlite {manifest.t2tlite}. The vocabulary has {sizes} pieces."),
         _files(files, "Vocabulary, and the raw files that the data was made from"),
         folded(f"All {len(shards):,} files of tokens", _files(shards)) if shards else "",

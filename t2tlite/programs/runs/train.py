@@ -127,7 +127,8 @@ def _job(
     dataset: Dataset, hparams: HParams, folder: RunFolder, strategy: tf.distribute.Strategy, begun: TrainedWith | None
 ) -> TrainingJob:
     """Builds the model and opens the data; `begun` is the record of a new run, None for one that resumes."""
-    sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths
+    sizes, lengths = dataset.manifest.vocabulary_sizes, dataset.manifest.training.mean_lengths
+    corpora = dataset.manifest.corpora
     warm_start = begun.warm_start_from if begun else None
     if warm_start:
         check_size(warm_start, count_parameters(hparams, sizes))
@@ -138,7 +139,8 @@ def _job(
         strategy=strategy,
         model=model,
         hparams=hparams,
-        train_store=dataset.store("train"),
+        train_store=dataset.store(*corpora),
+        corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_store=dataset.store("dev"),
         more_dev={name: dataset.store(name) for name in dataset.manifest.splits if re.fullmatch(r"dev\d+", name)},
         run=folder,
@@ -152,10 +154,12 @@ def _job(
 def warm_start_hparams(path: str) -> HParams:
     """The hparams of the run to start from, with a learning rate that rises only to where that run stopped.
 
-    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. `path` is a
-    run or one of its checkpoints; FileNotFoundError if there is no checkpoint, or it belongs to no run.
+    A new run warms up from step 0; the peak of the old schedule would undo what the weights have learned. The old
+    run's corpus_weights are left out, since they belong to its data. `path` is a run or one of its checkpoints;
+    FileNotFoundError if there is no checkpoint, or it belongs to no run.
     """
-    hparams, step = run_of(path).hparams(), step_of(checkpoint_at(path))
+    hparams = dataclasses.replace(run_of(path).hparams(), corpus_weights="")
+    step = step_of(checkpoint_at(path))
     past_peak = step / hparams.learning_rate_warmup_steps
     if past_peak <= 1:
         return hparams

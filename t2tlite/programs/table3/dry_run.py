@@ -71,8 +71,11 @@ def timed_rows(
 
 def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute.Strategy) -> float:
     """Median time of a training step on real batches, without compilation: each batch is run once before."""
-    store = dataset.store("train")
-    plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
+    corpora = dataset.manifest.corpora
+    store = dataset.store(*corpora)
+    lengths = store.source_lengths, store.target_lengths
+    pairs = [corpus.pairs for corpus in corpora.values()]
+    plan = training_plan(hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs)
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
         optimizer = make_optimizer(hparams)

@@ -178,7 +178,7 @@ def check_positions(rows: Sequence[Row], base: HParams, dataset: Dataset) -> Non
 
 def cost_of(hparams: HParams, dataset: Dataset) -> Cost:
     """The cost of one step with these hparams on this data, by formula."""
-    return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.split("train").mean_lengths)
+    return estimate(hparams, dataset.manifest.vocabulary_sizes, dataset.manifest.training.mean_lengths)
 
 
 def forget_models() -> None:
