@@ -1,7 +1,7 @@
 """t2t-serve answers HTTP requests with trained runs: a web page, and an API to translate, score and parse.
 
   t2t-serve --output_dir=RUN
-  curl -s http://127.0.0.1:5000/translate -d q="The cat sleeps." -d source=en -d target=de
+  curl -s http://127.0.0.1:5000/translate -d q="The cat sees the dog." -d source=en -d target=de
 
 Several runs, one for each language pair (or parser):
   t2t-serve --output_dir=ENDE --output_dir=DEEN --output_dir=PARSER

@@ -2,8 +2,9 @@
 
 The rule: the cross-attention weights are averaged over all heads of all decoder layers. The weight between two words is
 the sum over the pieces of the source word, and the mean over those of the target word; end-of-sentence tokens (EOS)
-are left out. Each target word is aligned to the source word with the greatest weight, the first in a tie. Words are
-separated by white space, and counted from 0.
+are left out, and pieces without a letter or digit where a word has others, since the full stop at the end of a word
+attends to the full stop of another. Each target word is aligned to the source word with the greatest weight, the first
+in a tie. Words are separated by white space, and counted from 0.
 """
 
 # S source pieces, T target pieces, without EOS
@@ -40,10 +41,21 @@ def align(weights: np.ndarray, source_words: Sequence[int], target_words: Sequen
     return [(list(sources)[index], word) for index, word in zip(best, targets, strict=True)]
 
 
+def aligned_pieces(pieces: Sequence[str], words: Sequence[int]) -> list[int]:
+    """The indices of the pieces that count, given the word of each, by the rule above.
+
+    >>> aligned_pieces(["▁ab", "c", ".", "▁-"], [0, 0, 0, 1])
+    [0, 1, 3]
+    """
+    has_letters = [any(map(str.isalnum, piece)) for piece in pieces]
+    words_with_letters = {word for word, has in zip(words, has_letters, strict=True) if has}
+    return [i for i, word in enumerate(words) if has_letters[i] or word not in words_with_letters]
+
+
 def word_weights(
     weights: np.ndarray, source_words: Sequence[Sequence[int]], target_words: Sequence[Sequence[int]]
 ) -> np.ndarray:
-    """Weights between words, [target words, source words], of those between pieces, [T, S], by the rule above.
+    """Weights between words, [target words, source words], of those between pieces, [T, S]: sums and means.
 
     Each word is the indices of its pieces.
     """
@@ -72,4 +84,7 @@ def words_of_pieces(encoder: TextEncoder, ids: Sequence[int], text: str) -> list
 
 def pieces_by_word(words: Sequence[int]) -> dict[int, list[int]]:
     """The pieces of each word, given the word of each piece."""
-    return {word: [piece for piece, its in enumerate(words) if its == word] for word in sorted(set(words))}
+    pieces: dict[int, list[int]] = {word: [] for word in sorted(set(words))}
+    for piece, word in enumerate(words):
+        pieces[word].append(piece)
+    return pieces

@@ -15,7 +15,7 @@ import numpy as np
 
 from t2tlite.config import DecodeHParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.alignment import Alignment, align, words_of_pieces
+from t2tlite.decoding.alignment import Alignment, align, aligned_pieces, words_of_pieces
 from t2tlite.decoding.engine import ALIGNMENTS, PREFIXES, Engine, check_supported
 from t2tlite.decoding.rules import OURS, Rules, rules_of
 from t2tlite.decoding.source_text import NO_FILE, Origin, check_lengths, check_sentences, encode_within
@@ -158,25 +158,32 @@ class TextDecoder:
             hypotheses.append(Hypothesis(target, score, log_prob, tuple(ids)))
         return hypotheses
 
-    def align(self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]]) -> list[list[Alignment]]:
+    def align(
+        self, sentences: Sequence[str], n_best: Sequence[Sequence[Output]], tag_words: int = 0
+    ) -> list[list[Alignment]]:
         """The word alignment of each output of each sentence, by the rule in decoding/alignment.py.
 
-        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence.
+        The outputs are those that `decode` returned; the words of a parse are those of the decoded sequence. The
+        first `tag_words` words of each sentence, which are not of its text, are left out and not counted.
         Cross-attention is held for one batch of pairs at a time. Raises ValueError if the engine has none.
         """
         self._check_supported(self.options(), ALIGNMENTS)
         sources = [self.task.source(sentence) for sentence in sentences]
         source_ids = self._encode(self.source_encoder, sources)
-        words = [
-            words_of_pieces(self.source_encoder, row, source) for source, row in zip(sources, source_ids, strict=True)
+        aligned = [
+            _pieces_and_words(self.source_encoder, row, source, tag_words)
+            for row, source in zip(source_ids, sources, strict=True)
         ]
         places = [(i, j) for i, outputs in enumerate(n_best) for j, output in enumerate(outputs) if output.ids]
         alignments: list[list[Alignment]] = [[[] for _ in outputs] for outputs in n_best]
         pairs = [source_ids[i] for i, _ in places], [n_best[i][j].ids for i, j in places]
         for number, weights in self._decoder(self.options()).cross_attention(*pairs):
             i, j = places[number]
-            target_words = words_of_pieces(self.target_encoder, n_best[i][j].ids, n_best[i][j].sequence)
-            alignments[i][j] = align(weights, words[i], target_words) if weights.size else []
+            output = n_best[i][j]
+            columns, source_words = aligned[i]
+            rows, target_words = _pieces_and_words(self.target_encoder, output.ids, output.sequence)
+            if columns:
+                alignments[i][j] = align(weights[np.ix_(rows, columns)], source_words, target_words)
         return alignments
 
     def task_under(self, options: DecodeHParams) -> Task:
@@ -248,3 +255,12 @@ class TextDecoder:
     def _hypothesis(self, tokens: TokenHypothesis) -> Hypothesis:
         text = self.target_encoder.text(tokens.ids)
         return Hypothesis(text, tokens.score, tokens.log_prob, tuple(tokens.ids))
+
+
+def _pieces_and_words(
+    encoder: TextEncoder, ids: Sequence[int], text: str, tag_words: int = 0
+) -> tuple[list[int], list[int]]:
+    """The indices of the pieces of a text that count in alignments, and the word of each, without those of a tag."""
+    words = words_of_pieces(encoder, ids, text)
+    pieces = [piece for piece in aligned_pieces(encoder.pieces(ids), words) if words[piece] >= tag_words]
+    return pieces, [words[piece] - tag_words for piece in pieces]

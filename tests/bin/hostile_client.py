@@ -50,6 +50,10 @@ def _expensive_reading() -> Iterator[Request]:
         yield _json("/v1/translate", q=(piece * 20_000)[:20_000])
     for piece in ("<a '", "<!--", "<script>", "<a>", "&amp", "<p>a"):
         yield _json("/translate", q=(piece * 20_000)[:20_000], source="auto", target="de", format="html")
+    for piece in ("<b></b>", "<b>Ab! ", "<b>\x01 ", "<b>a</b> "):
+        for characters, alternatives in ((19_000, 0), (8_000, 7)):  # as many tags as are put around words
+            options = {"source": "en", "target": "de", "format": "html", "alternatives": alternatives}
+            yield _json("/translate", q=(piece * 20_000)[:characters] + "a", **options)
     yield _json("/v1/translate", q=[1] * 300_000)
     yield _json("/v1/translate", **{f"a{i}": 1 for i in range(60_000)})
     yield Request("/v1/translate", b"[" * 1_000_000)
@@ -66,6 +70,8 @@ def _expensive_computing() -> Iterator[Request]:
     yield _json("/v1/translate", q="red\n" * 4_000)
     yield _json("/v1/translate", q="a\n" * 10_000, n_best=16)
     yield _json("/v1/translate", q="a\n" * 1_250, n_best=16)
+    yield _json("/v1/translate", q="a\n" * 1_250, n_best=16, alignments=True)
+    yield _json("/v1/translate", q="cat " * 120, n_best=16, alignments=True)
     yield _json("/v1/translate", q=["dog " * 30] * 150, beam_size=16)
     for beam_size, words in ((16, 1_000), (16, 120), (16, 30), (8, 60), (4, 120)):
         yield _json("/v1/translate", q="cat " * words, beam_size=beam_size, alpha=random.Random(words).random())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from t2tlite.config import DecodeHParams, HParams
-from t2tlite.decoding.alignment import align, pharaoh, words_of_pieces
+from t2tlite.decoding.alignment import align, aligned_pieces, pharaoh, words_of_pieces
 from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
 from t2tlite.models.transformer import build_transformer
 from t2tlite.tasks.task import Hypothesis
@@ -22,6 +22,9 @@ class Pieces:
 
     def encode_batch(self, texts):
         return [self._words.get(text, [-1]) for text in texts]
+
+    def pieces(self, ids):
+        return [self._pieces[i] for i in ids]
 
     def decode(self, ids):
         return "".join(self._pieces[i] for i in ids).replace("▁", " ").removeprefix(" ")
@@ -85,6 +88,25 @@ def test_a_models_alignments_equal_numpys(model):
                 row = cross[:-1, :-1][target_words == word].mean(0)
                 expected.append((int(np.argmax(np.bincount(source_words, row))), word))
             assert alignment == expected
+
+
+def test_neither_full_stops_nor_a_tag_are_aligned(model, monkeypatch):
+    """The full stop of `B.` attends to that of `c.`; the tag is the first word of the source."""
+    weights = np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1], [0.1, 0.5, 0.2, 0.2], [0.0, 0.0, 0.1, 0.9]])
+    decoder = SimpleNamespace(cross_attention=lambda sources, targets: iter([(0, weights)]))
+    monkeypatch.setattr(model, "_decoder", lambda options: decoder)
+    words = {"a b c.": [0, 1, 2, 3], "a": [0], "b": [1], "c.": [2, 3]}
+    monkeypatch.setattr(model, "source_encoder", Pieces("▁a", "▁b", "▁c", ".", words=words))
+    words = {"A": [0], "C": [1], "B.": [2, 3]}
+    monkeypatch.setattr(model, "target_encoder", Pieces("▁A", "▁C", "▁B", ".", words=words))
+    n_best = [[Hypothesis("A C B.", -1.0, -1.0, (0, 1, 2, 3))]]
+    assert model.align(["a b c."], n_best) == [[[(0, 0), (2, 1), (1, 2)]]]
+    assert model.align(["a b c."], n_best, tag_words=1) == [[[(0, 0), (1, 1), (0, 2)]]]  # A is as near to b as to c
+    assert model.align(["a b c."], n_best, tag_words=3) == [[[]]]
+
+
+def test_word_of_punctuation_alone_is_aligned():
+    assert aligned_pieces(["▁a", "b", ".", "▁-", "-"], [0, 0, 0, 1, 1]) == [0, 1, 3, 4]
 
 
 def test_an_empty_translation_has_no_alignment(model):

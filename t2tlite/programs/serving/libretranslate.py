@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 
@@ -11,15 +11,13 @@ from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.bodies import Fields
 from t2tlite.programs.serving.detection import Detected, detect
 from t2tlite.programs.serving.errors import RequestError
-from t2tlite.programs.serving.html_text import HtmlText
+from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.options import MAX_PLACED_TAGS
 from t2tlite.programs.serving.request_reading import read_fields, takes
-from t2tlite.programs.serving.served_model import Catalogue
+from t2tlite.programs.serving.served_model import AlignedOutput, Catalogue
 from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
-
-if TYPE_CHECKING:
-    from t2tlite.tasks.task import Output
 
 AUTO = "auto"
 FORMATS = ("text", "html")
@@ -81,12 +79,14 @@ async def settings(service: CurrentService) -> schemas.LibreSettings:
     )
 
 
+Document = HtmlText | PlainText
+
+
 class Prepared(NamedTuple):
     """A request to translate, checked and split."""
 
     job: TranslationJob
-    documents: list[HtmlText | None]  # of each text; None if it is plain
-    parts: list[list[str]]  # of each text: what is translated by itself
+    documents: Sequence[Document]
     alternatives: int
     detected: Detected | None
     is_list: bool
@@ -102,17 +102,34 @@ def _prepare(service: Service, fields: Fields) -> Prepared:
     service.check_size(texts, status=TOO_MUCH)
     if not (isinstance(source, str) and isinstance(target, str)):
         raise RequestError(400, "source and target must be language codes, such as en.")
-    documents = [HtmlText(text) if text_format == "html" else None for text in texts]
-    parts = [document.texts if document else [text] for text, document in zip(texts, documents, strict=True)]
-    translatable = [part for text in parts for part in text]
-    detected = _detect_source(service.catalogue, translatable, target) if source == AUTO else None
+    read = HtmlText if text_format == "html" else PlainText
+    documents: list[Document] = [read(text) for text in texts]
+    detected = _detect_source(service.catalogue, _pieces(documents), target) if source == AUTO else None
     model = service.catalogue.translator(detected.language if detected else source, target)
     options = model.decode_options(n_best=1 + alternatives)
-    job = TranslationJob(model, translatable, options)
-    return Prepared(job, documents, parts, alternatives, detected, isinstance(q, list))
+    inline_tags = sum(document.inline_tags for document in documents)
+    if inline_tags and not (model.aligns and inline_tags * (1 + alternatives) <= MAX_PLACED_TAGS):
+        documents, inline_tags = _without_inline_tags(texts), 0
+    try:
+        job = TranslationJob(model, _pieces(documents), options, aligned=bool(inline_tags))
+    except RequestError:
+        if not inline_tags:
+            raise
+        documents = _without_inline_tags(texts)  # whose sentences are shorter
+        job = TranslationJob(model, _pieces(documents), options)
+    return Prepared(job, documents, alternatives, detected, isinstance(q, list))
 
 
-def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schemas.LibreTranslateResponse:
+def _without_inline_tags(texts: Sequence[str]) -> list[Document]:
+    return [HtmlText(text, inline=False) for text in texts]
+
+
+def _pieces(documents: Sequence[Document]) -> list[str]:
+    """What is translated by itself."""
+    return [text for document in documents for text in document.texts]
+
+
+def _response(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]) -> schemas.LibreTranslateResponse:
     ranks = [_at_rank(prepared, results, rank) for rank in range(1 + prepared.alternatives)]
     others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
     detected = _detection(prepared.detected) if prepared.detected else None
@@ -127,17 +144,10 @@ def _response(prepared: Prepared, results: Sequence[Sequence[Output]]) -> schema
     )
 
 
-def _at_rank(prepared: Prepared, results: Sequence[Sequence[Output]], rank: int) -> list[str]:
+def _at_rank(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], rank: int) -> list[str]:
     """The translated texts, with the hypotheses of this rank."""
-    translated = iter(prepared.job.assemble_rank(results, rank))
-    return [
-        _rejoin(document, parts, translated) for document, parts in zip(prepared.documents, prepared.parts, strict=True)
-    ]
-
-
-def _rejoin(document: HtmlText | None, parts: Sequence[str], translated: Iterator[str]) -> str:
-    texts = [next(translated) for _ in parts]
-    return document.join(texts) if document else texts[0]
+    translations = prepared.job.at_rank(results, rank)
+    return [document.translated(translations) for document in prepared.documents]
 
 
 def _detection(detected: Detected) -> schemas.LibreDetection:

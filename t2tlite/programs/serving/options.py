@@ -10,7 +10,8 @@ from t2tlite.decoding.engine import TENSORFLOW
 
 MAX_BODY_BYTES = 1 << 20  # of a request
 MAX_BEAM_SIZE = 16
-MAX_HYPOTHESES = 20_000  # of all sentences of a request: each needs a kilobyte until the request is answered
+MAX_HYPOTHESES = 20_000  # of all sentences of a request: each needs one or two kilobytes until it is answered
+MAX_PLACED_TAGS = 20_000  # inline tags of a request times its translations: each takes some 10 microseconds
 # A search cannot be interrupted. Its time grows with its steps, about as many as there are source tokens, and with what
 # each step computes.
 MAX_SENTENCE_TOKENS = 512  # source tokens of a sentence that is searched

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from pydantic import BaseModel
 
+from t2tlite.decoding.engine import TENSORFLOW
 from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
@@ -44,6 +45,7 @@ async def models(service: CurrentService) -> schemas.ModelsResponse:
     summary="Translate texts, with n-best lists and scores, or as a stream",
     openapi_extra=takes(schemas.TranslateRequest),
     response_model=schemas.TranslateResponse,
+    response_model_exclude_none=True,
 )
 async def translate(service: CurrentService, request: Request) -> schemas.TranslateResponse | Response:
     """Translates; with `stream` line by line."""
@@ -140,7 +142,12 @@ def _translation_job(service: Service, body: schemas.TranslateRequest) -> Transl
     texts = [body.q] if isinstance(body.q, str) else body.q
     service.check_size(texts)
     options = model.decode_options(body.n_best, body.beam_size, body.alpha)
-    return TranslationJob(model, texts, options, body.n_best)
+    if body.alignments and not model.aligns:
+        engine = model.translator.engine.name
+        raise RequestError(
+            400, f"alignments need the engine {TENSORFLOW}. Received: a model served by {engine}. Leave them out."
+        )
+    return TranslationJob(model, texts, options, body.n_best, aligned=body.alignments)
 
 
 async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
@@ -159,7 +166,7 @@ async def _lines(service: Service, job: TranslationJob) -> AsyncIterator[bytes]:
 
 
 def _line(content: BaseModel) -> bytes:
-    return content.model_dump_json().encode() + b"\n"
+    return content.model_dump_json(exclude_none=True).encode() + b"\n"
 
 
 def _pair_token_counts(model: ServedModel, pairs: Sequence[tuple[str, str]]) -> list[int]:

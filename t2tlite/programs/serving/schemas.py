@@ -50,7 +50,9 @@ Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 class TranslateRequest(RequestBody):
     """Text to translate."""
 
-    q: str | Texts = Field(description="A text, or a list of texts.", examples=["The cat sleeps. The dog does not."])
+    q: str | Texts = Field(
+        description="A text, or a list of texts.", examples=["The cat sees the dog. We cry in the evening."]
+    )
     source: Source = None
     target: Target = None
     n_best: Count = Field(default=1, description="Translations of each sentence, best first.", examples=[3])
@@ -61,6 +63,11 @@ class TranslateRequest(RequestBody):
     )
     alpha: Annotated[float, Field(ge=0)] | None = Field(
         default=None, description="Exponent of the length penalty. By default the model's.", examples=[0.6]
+    )
+    alignments: bool = Field(
+        default=False,
+        description="Also the word alignment of each hypothesis, from the mean cross-attention over heads and "
+        "layers. Needs the engine TensorFlow.",
     )
     stream: bool = Field(
         default=False,
@@ -74,12 +81,18 @@ class Hypothesis(ResponseBody):
     text: str
     score: float = Field(description="Log-probability divided by the length penalty.", examples=[-0.31])
     log_prob: float = Field(description="Log-probability (natural), the end of the sentence included.", examples=[-1.2])
+    alignment: str | None = Field(
+        default=None,
+        description="Where alignments were wanted: pairs of a word of `source` and one of `text`, counted "
+        "from 0. Words are separated by white space.",
+        examples=["0-0 1-1 2-2 3-3 4-4"],
+    )
 
 
 class TranslatedSegment(ResponseBody):
     """A sentence and its translations."""
 
-    source: str = Field(description="The sentence.", examples=["The cat sleeps."])
+    source: str = Field(description="The sentence.", examples=["The cat sees the dog."])
     before: str = Field(description="The white space before it.", examples=["", " ", "\n\n"])
     hypotheses: list[Hypothesis] = Field(description="Its translations, best first.")
 
@@ -88,7 +101,7 @@ class Translation(ResponseBody):
     """A translated text."""
 
     text: str = Field(
-        description="The whole translation, with the text's white space.", examples=["Die Katze schläft."]
+        description="The whole translation, with the text's white space.", examples=["Die Katze sieht den Hund."]
     )
     segments: list[TranslatedSegment]
     after: str = Field(description="The white space at the end.", examples=[""])
@@ -122,7 +135,8 @@ class ScoreRequest(RequestBody):
     """Pairs of sentences whose log-probabilities are wanted."""
 
     pairs: Annotated[list[Pair], StopAtFirst()] = Field(
-        description="Each a sentence and its translation.", examples=[[["The cat sleeps.", "Die Katze schläft."]]]
+        description="Each a sentence and its translation.",
+        examples=[[["The cat sees the dog.", "Die Katze sieht den Hund."]]],
     )
     source: Source = None
     target: Target = None
@@ -176,7 +190,7 @@ class ParseResponse(ResponseBody):
 class AttentionRequest(RequestBody):
     """A sentence whose cross-attention is wanted."""
 
-    q: str = Field(description="The sentence.", examples=["The cat sleeps."])
+    q: str = Field(description="The sentence.", examples=["The cat sees the dog."])
     translation: str | None = Field(default=None, description="Its translation; by default the model's own.")
     source: Source = None
     target: Target = None
@@ -194,7 +208,7 @@ class AttentionResponse(ResponseBody):
     """Which source words each target word attends to: the mean over all heads and layers."""
 
     translation: str = Field(
-        description="The translation, as given or the model's own.", examples=["Die Katze schläft."]
+        description="The translation, as given or the model's own.", examples=["Die Katze sieht den Hund."]
     )
     source_words: list[Word]
     target_words: list[Word]
@@ -219,7 +233,7 @@ class Model(ResponseBody):
     max_beam_size: int = Field(description="Largest beam_size that a request may ask for.", examples=[16])
     examples: list[str] = Field(
         description="Short sentences of the run's dev split, if its data is there and no API key is needed.",
-        examples=[["The cat sleeps."]],
+        examples=[["The cat sees the dog."]],
     )
 
 
@@ -232,13 +246,13 @@ class ModelsResponse(ResponseBody):
 class LibreTranslateRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str | list[str] = Field(description="A text, or a list of texts.", examples=["The cat sleeps."])
+    q: str | list[str] = Field(description="A text, or a list of texts.", examples=["The cat sees the dog."])
     source: str = Field(description="Language code, or `auto`.", examples=["en"])
     target: str = Field(description="Language code.", examples=["de"])
     format: str = Field(
         default="text",
-        description="`text`, or `html`: tags, scripts and style sheets stay as they are, and the text between two tags "
-        "is translated by itself.",
+        description="`text`, or `html`: each sentence is translated whole, its inline tags are put around the "
+        "words aligned to theirs, and other markup, scripts and style sheets stay as they are.",
     )
     alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0)
     api_key: str = Field(default="", description="Where one is needed.")
@@ -255,7 +269,7 @@ class LibreTranslateResponse(ResponseBody):
     """Lists where q was a list."""
 
     translatedText: str | list[str] = Field(  # noqa: N815
-        description="The translation of each text.", examples=["Die Katze schläft."]
+        description="The translation of each text.", examples=["Die Katze sieht den Hund."]
     )
     alternatives: list[str] | list[list[str]] | None = Field(
         default=None, description="Where alternatives were wanted."
@@ -268,7 +282,7 @@ class LibreTranslateResponse(ResponseBody):
 class LibreDetectRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str | list[str] = Field(description="A text; of a list, all texts together.", examples=["The cat sleeps."])
+    q: str | list[str] = Field(description="A text; of a list, all texts together.", examples=["The cat sees the dog."])
     api_key: str = Field(default="", description="Where one is needed.")
 
 

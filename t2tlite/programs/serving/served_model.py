@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from t2tlite.config import DecodeHParams
-from t2tlite.decoding.engine import TENSORFLOW
+from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import TREE
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS
 
 if TYPE_CHECKING:  # they load TensorFlow
+    from t2tlite.decoding.alignment import Alignment
     from t2tlite.programs.runs.translator import Translator
     from t2tlite.programs.visualise.attention import Attention
     from t2tlite.tasks.parsing import Parse
@@ -42,6 +43,11 @@ class ServedModel:
     def makes_trees(self) -> bool:
         """Whether this is a parser."""
         return self.translator.task.makes_trees
+
+    @property
+    def aligns(self) -> bool:
+        """Whether its engine computes word alignments."""
+        return ALIGNMENTS in self.translator.engine.supported
 
     def decode_options(
         self, n_best: int = 1, beam_size: int | None = None, alpha: float | None = None
@@ -94,7 +100,14 @@ class ServedModel:
             Parsing(self).run([WARM_UP])
             return
         Scoring(self).run([(WARM_UP, WARM_UP)])
-        Decoding(self, self.decode_options()).run([WARM_UP])
+        Decoding(self, self.decode_options(), aligned=self.aligns).run([WARM_UP])
+
+
+class AlignedOutput(NamedTuple):
+    """An output, and its word alignment if that was computed."""
+
+    output: Output
+    alignment: Alignment | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +116,19 @@ class Decoding:
 
     model: ServedModel
     options: DecodeHParams
+    aligned: bool = False  # also their word alignments
 
     @property
     def width(self) -> int:
         return self.options.beam_size
 
-    def run(self, items: Sequence[str]) -> list[list[Output]]:
-        return self.model.translator.decode(self.model.tagged(items), self.options)
+    def run(self, items: Sequence[str]) -> list[list[AlignedOutput]]:
+        translator, sources = self.model.translator, self.model.tagged(items)
+        n_best = translator.decode(sources, self.options)
+        if not self.aligned:
+            return [[AlignedOutput(output) for output in outputs] for outputs in n_best]
+        aligned = translator.align(sources, n_best, tag_words=len(self.model.tag.split()))
+        return [list(map(AlignedOutput, *sentence)) for sentence in zip(n_best, aligned, strict=True)]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
 
 from t2tlite.config import DecodeHParams
+from t2tlite.decoding.alignment import pharaoh
 from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.html_text import Translated
 from t2tlite.programs.serving.options import MAX_HYPOTHESES
 from t2tlite.programs.serving.schemas import Hypothesis, TranslatedSegment, Translation
 from t2tlite.programs.serving.sentence_splitter import SplitText, split_text
-from t2tlite.programs.serving.served_model import Decoding, ServedModel
-
-if TYPE_CHECKING:
-    from t2tlite.tasks.task import Output
-
-T = TypeVar("T")
+from t2tlite.programs.serving.served_model import AlignedOutput, Decoding, ServedModel
 
 
 class TranslationJob:
@@ -24,8 +20,10 @@ class TranslationJob:
     Raises RequestError 413 if a sentence is too long for the model or the beam, or there are too many hypotheses.
     """
 
-    def __init__(self, model: ServedModel, texts: Sequence[str], options: DecodeHParams, n_best: int = 1) -> None:
-        self.function = Decoding(model, options)
+    def __init__(
+        self, model: ServedModel, texts: Sequence[str], options: DecodeHParams, n_best: int = 1, aligned: bool = False
+    ) -> None:
+        self.function = Decoding(model, options, aligned)
         self.texts = [split_text(text) for text in texts]
         self.sentences = [segment.sentence for text in self.texts for segment in text.segments]
         hypotheses = len(self.sentences) * options.return_beams
@@ -39,14 +37,19 @@ class TranslationJob:
         self.tokens = model.search_token_counts(self.sentences, options.beam_size)
         self._n_best = n_best
 
-    def hypotheses(self, outputs: Sequence[Output]) -> list[Hypothesis]:
+    def hypotheses(self, outputs: Sequence[AlignedOutput]) -> list[Hypothesis]:
         """The n-best list of a sentence."""
         return [
-            Hypothesis(text=output.text, score=output.score, log_prob=output.log_prob)
-            for output in outputs[: self._n_best]
+            Hypothesis(
+                text=output.text,
+                score=output.score,
+                log_prob=output.log_prob,
+                alignment=None if alignment is None else pharaoh(alignment),
+            )
+            for output, alignment in outputs[: self._n_best]
         ]
 
-    def assemble(self, results: Sequence[Sequence[Output]]) -> list[Translation]:
+    def assemble(self, results: Sequence[Sequence[AlignedOutput]]) -> list[Translation]:
         """The texts with the outputs of all their sentences."""
         translations = []
         for text, outputs in self._by_text(results):
@@ -54,20 +57,22 @@ class TranslationJob:
                 TranslatedSegment(source=sentence, before=before, hypotheses=self.hypotheses(hypotheses))
                 for (before, sentence), hypotheses in zip(text.segments, outputs, strict=True)
             ]
-            whole = text.join([hypotheses[0].text for hypotheses in outputs])
+            whole = text.join([hypotheses[0].output.text for hypotheses in outputs])
             translations.append(Translation(text=whole, segments=segments, after=text.after))
         return translations
 
-    def assemble_rank(self, results: Sequence[Sequence[Output]], rank: int) -> list[str]:
-        """The texts, of each sentence the hypothesis of this rank, counted from 0, or its last one."""
-        return [
-            text.join([hypotheses[min(rank, len(hypotheses) - 1)].text for hypotheses in outputs])
-            for text, outputs in self._by_text(results)
-        ]
-
-    def _by_text(self, results: Sequence[T]) -> Iterator[tuple[SplitText, Sequence[T]]]:
+    def _by_text(
+        self, results: Sequence[Sequence[AlignedOutput]]
+    ) -> Iterator[tuple[SplitText, Sequence[Sequence[AlignedOutput]]]]:
+        """Each text with the outputs of its sentences."""
         start = 0
         for text in self.texts:
             end = start + len(text.segments)
             yield text, results[start:end]
             start = end
+
+    def at_rank(self, results: Sequence[Sequence[AlignedOutput]], rank: int) -> Iterator[Translated]:
+        """Each text with, of each of its sentences, the output of this rank, counted from 0, or the last one."""
+        for text, outputs in self._by_text(results):
+            chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in outputs]
+            yield text, [(output.text, alignment or []) for output, alignment in chosen]

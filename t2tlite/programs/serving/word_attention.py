@@ -17,7 +17,8 @@ WORD = re.compile(r"\S+")
 def word_attention(attention: Attention, source: str, target: str) -> AttentionResponse:
     """The words of both texts, and a row of weights for each target word.
 
-    Words and weights are those of alignments, by the rule in decoding/alignment.py, but rows are scaled to sum to 1.
+    Words and weights are those of alignments, by the rule in decoding/alignment.py, but all pieces of words count, and
+    rows are scaled to sum to 1.
     """
     sources, targets = pieces_by_word(attention.source_words), pieces_by_word(attention.target_words)
     # of a model that translates by tag, the request does not have the first word

@@ -52,6 +52,19 @@ def test_scores_and_attention_are_those_of_tensorflow(server, translator):
     assert len(response["weights"]) == 4
 
 
+def test_alignments_are_refused(server):
+    response = server.post("/v1/translate", {"q": SENTENCES[0], "alignments": True})
+    assert response.status_code == 400
+    message = "alignments need the engine tensorflow. Received: a model served by ctranslate2. Leave them out."
+    assert response.json() == {"error": message}
+
+
+def test_text_between_tags_is_translated_by_itself(server, translator):
+    request = {"q": "<p><b>red</b> cat sees dog</p>", "source": "en", "target": "de", "format": "html"}
+    red, rest = translator.translate(["red", "cat sees dog"], beam_size=2)
+    assert server.post("/translate", request).json() == {"translatedText": f"<p><b>{red}</b> {rest}</p>"}
+
+
 def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):
     pytest.importorskip("ctranslate2")
     run = shutil.copytree(tiny_run.run, tmp_path / "run")

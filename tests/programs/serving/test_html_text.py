@@ -3,39 +3,59 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from t2tlite.programs.serving.html_text import HtmlText
+from t2tlite.programs.serving.sentence_splitter import split_text
+
+
+def filled(html: HtmlText, translate: Callable[[str], str]) -> str:
+    """The document with sentences translated word by word."""
+    translations = []
+    for split in map(split_text, html.texts):
+        sentences = [segment.sentence for segment in split.segments]
+        alignments = [[(i, i) for i in range(len(sentence.split()))] for sentence in sentences]
+        translations.append((split, list(zip(map(translate, sentences), alignments, strict=True))))
+    return html.translated(iter(translations))
 
 
 @pytest.mark.parametrize(
     ("document", "texts", "shouted"),
     [
-        ("<p class='a>b'>Hi <b>you</b>!</p>", ["Hi ", "you"], "<p class='a>b'>HI <b>YOU</b>!</p>"),
+        ("<p class='a>b'>Hi <b>you</b>!</p>", ["Hi you!"], "<p class='a>b'>HI <b>YOU</b>!</p>"),
         ("<script>if (a < b) c()</script>x", ["x"], "<script>if (a < b) c()</script>X"),
-        ("<STYLE>p > a {}</style >x<!-- no > -->y", ["x", "y"], "<STYLE>p > a {}</style >X<!-- no > -->Y"),
+        ("<STYLE>p > a {}</style >x <!-- no > -->y", ["x y"], "<STYLE>p > a {}</style >X <!-- no > -->Y"),
         ("Tom &amp; J&eacute;r&#244;me", ["Tom & Jérôme"], "TOM &amp; JÉRÔME"),
         ("a < b and <br/> c", ["a < b and ", " c"], "A &lt; B AND <br/> C"),
         ("<!DOCTYPE html>\n<title>x</title>", ["x"], "<!DOCTYPE html>\n<title>X</title>"),
         ("no markup", ["no markup"], "NO MARKUP"),
         ("<p>&nbsp;</p> <i>...</i>", [], "<p>&nbsp;</p> <i>...</i>"),
+        ("<p>two\nlines</p>\n<pre>two\nlines</pre>", ["two lines", "two\nlines"],
+         "<p>TWO LINES</p>\n<pre>TWO\nLINES</pre>"),
     ],
-)
+)  # fmt: skip
 def test_text_is_translated_and_markup_is_not(document, texts, shouted):
     result = HtmlText(document)
     assert result.texts == texts
-    assert result.join([text.upper() for text in texts]) == shouted
+    assert filled(result, str.upper) == shouted
+
+
+def test_every_tag_separates_where_none_is_inline():
+    result = HtmlText("<p>Hi <b>you</b>\nthere</p>", inline=False)
+    assert result.texts == ["Hi ", "you", "\nthere"]
+    assert filled(result, str.upper) == "<p>HI <b>YOU</b>\nTHERE</p>"
 
 
 @settings(deadline=None, derandomize=True)
 @given(st.text(alphabet="<>\"'/!-aA& ;\n", max_size=60))
 def test_any_document_keeps_its_markup(document):
     result = HtmlText(document)
-    again = HtmlText(result.join(result.texts))
-    assert again.texts == result.texts
+    again = HtmlText(filled(result, str))
+    assert [" ".join(text.split()) for text in again.texts] == [" ".join(text.split()) for text in result.texts]
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a '", "<a \"<a '", "<!--", "<script>", "<a<", "&amp", "<a ''\"\""])

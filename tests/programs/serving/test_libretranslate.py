@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+
 import pytest
 from libretranslatepy import LibreTranslateAPI
 from running import running, served
@@ -52,6 +55,62 @@ def test_html_keeps_its_tags(server, translator):
     request = {"q": f"<p>{SENTENCE}</p><script>cat</script>", "source": "en", "target": "de", "format": "html"}
     expected = f"<p>{translator.translate([SENTENCE])[0]}</p><script>cat</script>"
     assert server.post("/translate", request).json() == {"translatedText": expected}
+
+
+def translate_html(server, text, **more):
+    request = {"q": text, "source": "en", "target": "de", "format": "html", **more}
+    response = server.post("/translate", request)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def test_inline_tags_enclose_the_words_aligned_to_theirs(server):
+    """In the tiny run's language the colour goes behind its noun, and the verb to the end."""
+    texts = ["<p><b>red</b> cat <i>sees</i> dog<br>fish</p>", "<a href='x'>mouse hears</a> horse", "no tag"]
+    first, second, _ = translate_html(server, texts)["translatedText"]
+    assert first.startswith("<p>katze <b>rot</b> hund <i>sieht</i><br>")
+    assert second == "<a href='x'>maus pferd hoert</a>"
+
+
+def test_inline_tags_are_in_every_alternative(server, translator):
+    plain = [output.text for output in translator.n_best([SENTENCE], 2)[0]]
+    answer = translate_html(server, "<b>red</b> cat sees dog", alternatives=1)
+    texts = [answer["translatedText"], *answer["alternatives"]]
+    assert [re.sub("</?b>", "", text) for text in texts] == plain
+    assert [text.count("<b>rot</b>") for text in texts] == [1, 1]
+
+
+def in_pieces(translator, *pieces):
+    return dict(zip(pieces, translator.translate(pieces), strict=True))
+
+
+def test_many_tags_times_alternatives_are_translated_in_pieces(server, translator, monkeypatch):
+    monkeypatch.setattr("t2tlite.programs.serving.libretranslate.MAX_PLACED_TAGS", 3)
+    text, pieces = "<b>red</b> cat sees dog", in_pieces(translator, "red", "cat sees dog")
+    assert translate_html(server, text)["translatedText"] == "katze <b>rot</b> hund sieht"
+    answer = translate_html(server, text, alternatives=1)
+    assert answer["translatedText"] == f"<b>{pieces['red']}</b> {pieces['cat sees dog']}"
+    assert len(answer["alternatives"]) == 1
+
+
+def test_sentence_too_long_with_its_tags_is_translated_in_pieces(server, translator, monkeypatch):
+    tokens = len(translator.source_encoder.encode(SENTENCE))
+    monkeypatch.setattr("t2tlite.programs.serving.served_model.MAX_SENTENCE_TOKENS", tokens - 1)
+    pieces = in_pieces(translator, "red", "cat sees dog")
+    expected = f"<b>{pieces['red']}</b> {pieces['cat sees dog']}"
+    assert translate_html(server, "<b>red</b> cat sees dog")["translatedText"] == expected
+    response = server.post("/translate", {"q": f"<p>{SENTENCE}</p>", "source": "en", "target": "de", "format": "html"})
+    assert response.status_code == 413
+    assert f"A sentence must have at most {tokens - 1} tokens." in response.json()["error"]
+
+
+def test_tag_of_a_language_has_no_place_in_alignments(translator):
+    """The word `red` as the tag: without it, words are counted from 0 as the client sent them."""
+    with running([dataclasses.replace(served(translator), tag="red")]) as tagged:
+        (answer,) = tagged.post("/v1/translate", {"q": "cat sees dog", "alignments": True}).json()["translations"]
+        assert answer["text"] == "katze rot hund sieht"
+        assert {"0-0", "2-2", "1-3"} <= {*answer["segments"][0]["hypotheses"][0]["alignment"].split()}
+        assert translate_html(tagged, "<b>cat</b> sees dog")["translatedText"] == "<b>katze</b> rot hund sieht"
 
 
 def test_settings(server):

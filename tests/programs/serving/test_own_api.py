@@ -78,6 +78,22 @@ def test_a_stream_has_a_line_for_each_segment_in_order(server, translator):
     assert [s["before"] for s in segments] == ["", "  ", "  ", "  "]
 
 
+def test_alignments_are_of_each_hypothesis_if_wanted(server):
+    """The colour goes behind its noun, and the verb to the end."""
+    body = {"q": "red cat sees dog\nmouse hears horse", "alignments": True}
+    answer = translate(server, {**body, "n_best": 2})[0]
+    assert [segment["hypotheses"][0]["alignment"] for segment in answer["segments"]] == [
+        "1-0 0-1 3-2 2-3",
+        "0-0 2-1 1-2",
+    ]
+    for hypothesis in answer["segments"][0]["hypotheses"]:
+        assert len(hypothesis["alignment"].split()) == len(hypothesis["text"].split())
+    with httpx.stream("POST", f"{server.url}/v1/translate", json={**body, "stream": True}, timeout=60) as response:
+        _, *segments, _ = [json.loads(line) for line in response.iter_lines()]
+    assert [s["hypotheses"][0]["alignment"] for s in segments] == ["1-0 0-1 3-2 2-3", "0-0 2-1 1-2"]
+    assert "alignment" not in translate(server, {"q": body["q"]})[0]["segments"][0]["hypotheses"][0]
+
+
 def test_scores_are_the_models(server, translator):
     pairs = [["red cat sees dog", "katze rot hund sieht"], ["red cat sees dog", "maus"]]
     response = server.post("/v1/score", {"pairs": pairs}).json()["scores"]
@@ -105,7 +121,7 @@ def test_the_model_is_described(server):
     assert {**model, "step": 0} == {
         "source": "en", "target": "de", "source_name": "English", "target_name": "German", "task": "translation",
         "problem": "twenty_words", "step": 0, "beam_size": 4, "alpha": 0.6, "max_characters": 20000,
-        "max_beam_size": 16,
+        "max_beam_size": 16, "examples": [],
     }  # fmt: skip
 
 
@@ -123,7 +139,16 @@ def test_the_description_names_every_field(server):
         "/detect", "/languages", "/frontend/settings", "/health", "/ready", "/metrics",
     }  # fmt: skip
     request = response["paths"]["/v1/translate"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    assert set(request["properties"]) == {"q", "source", "target", "n_best", "beam_size", "alpha", "stream"}
+    assert set(request["properties"]) == {
+        "q",
+        "source",
+        "target",
+        "n_best",
+        "beam_size",
+        "alpha",
+        "alignments",
+        "stream",
+    }
     assert all("description" in field for field in request["properties"].values())
     assert response["paths"]["/v1/translate"]["post"]["responses"]["503"]["description"].startswith("The server is")
 

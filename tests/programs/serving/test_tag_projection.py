@@ -1,0 +1,201 @@
+"""Inline tags follow the words they enclose; alignments and expectations are written by hand."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from t2tlite.programs.serving.html_text import HtmlText
+from t2tlite.programs.serving.sentence_splitter import split_text
+
+MARKUP = re.compile(r"<[^>]*>")
+
+
+def translated(document: str, *sentences: tuple[str, str]) -> str:
+    """The document with its sentences translated: each is its translation, and its alignment as Pharaoh writes it."""
+    html = HtmlText(document)
+    remaining = iter(
+        (target, [tuple(map(int, pair.split("-"))) for pair in alignment.split()]) for target, alignment in sentences
+    )
+    splits = [split_text(text) for text in html.texts]
+    result = html.translated((split, [next(remaining) for _ in split.segments]) for split in splits)
+    assert next(remaining, None) is None
+    return result
+
+
+@pytest.mark.parametrize(
+    ("document", "target", "alignment", "expected"),
+    [
+        pytest.param(
+            "<p>The cat <b>sleeps</b>.</p>", "Die Katze schläft.", "0-0 1-1 2-2",
+            "<p>Die Katze <b>schläft</b>.</p>", id="full stop stays outside",
+        ),
+        pytest.param(
+            "The cat <b>sleeps.</b>", "Die Katze schläft.", "0-0 1-1 2-2",
+            "Die Katze <b>schläft.</b>", id="full stop stays inside",
+        ),
+        pytest.param(
+            "<p><b>The cat sleeps.</b></p>", "Die Katze schläft.", "0-0 1-1 2-2",
+            "<p><b>Die Katze schläft.</b></p>", id="whole sentence",
+        ),
+        pytest.param(
+            "I <b>have seen</b> the dog.", "Ich habe den Hund gesehen.", "0-0 1-1 3-2 4-3 2-4",
+            "Ich <b>habe den Hund gesehen</b>.", id="words apart",
+        ),
+        pytest.param(
+            "I stay since I <b>have seen</b> it.", "Ich bleibe, da ich es gesehen habe.", "0-0 1-1 2-2 3-3 6-4 5-5 4-6",
+            "Ich bleibe, da ich es <b>gesehen habe</b>.", id="full stop of the sentence",
+        ),
+        pytest.param(
+            "the <i>red</i> cat", "le chat rouge", "0-0 2-1 1-2", "le chat <i>rouge</i>", id="reordered",
+        ),
+        pytest.param(
+            "<a href='x?a=1&amp;b=2' class=\"c > d\">The <b>red</b> cat</a> sleeps.", "Le chat rouge dort.",
+            "0-0 2-1 1-2 3-3", "<a href='x?a=1&amp;b=2' class=\"c > d\">Le chat <b>rouge</b></a> dort.",
+            id="nested, with attributes",
+        ),
+        pytest.param(
+            "<i>A</i> <b>B C</b> D", "b a d c", "1-0 0-1 3-2 2-3", "<b>b <i>a</i> d c</b>", id="one in another",
+        ),
+        pytest.param(
+            "<i>A B</i> <b>C D</b>", "a c b d", "0-0 2-1 1-2 3-3", "<i>a <b>c b d</b></i>", id="overlap is extended",
+        ),
+        pytest.param(
+            "the <img src=x>red cat", "le chat rouge", "0-0 2-1 1-2", "le chat <img src=x>rouge", id="empty tag",
+        ),
+        pytest.param("the <b></b>red cat", "le chat rouge", "0-0 2-1 1-2", "le chat <b></b>rouge", id="no words"),
+        pytest.param("<a>the cat <img></a> sleeps", "die Katze schläft", "0-0 1-1 2-2",
+                     "<a>die Katze<img></a> schläft", id="empty tag stays in its parent"),
+        pytest.param("the cat<img>", "die Katze", "0-0 1-1", "die Katze<img>", id="empty tag at the end"),
+        pytest.param("the <b>red cat", "le chat rouge", "0-0 2-1 1-2", "le <b>chat rouge", id="unclosed"),
+        pytest.param("the red</b> cat", "le chat rouge", "0-0 2-1 1-2", "le chat rouge</b>", id="unopened"),
+        pytest.param("<b>the <i>red</b> cat", "le chat rouge", "0-0 2-1 1-2", "<b>le chat <i>rouge</b>",
+                     id="unclosed in another"),
+        pytest.param("A <b>does</b> B", "a b", "0-0 2-1", "a <b></b>b", id="word without a counterpart"),
+        pytest.param("Tom <b>&amp;</b> J&eacute;r&ocirc;me &lt; x", "Tom & Jérôme < x", "0-0 1-1 2-2 3-3 4-4",
+                     "Tom <b>&amp;</b> Jérôme &lt; x", id="character references"),
+        pytest.param("<p>\n  The <b> cat </b>\n sleeps\n</p>", "die Katze  schläft", "0-0 1-1 2-2",
+                     "<p>\n  die <b>Katze</b>  schläft\n</p>", id="white space around stays"),
+        pytest.param("The un<b>believ</b>able cat", "Die unfassbare Katze", "0-0 1-1 2-2",
+                     "Die <b>unfassbare</b> Katze", id="part of a word"),
+        pytest.param("the cat<b>, the dog</b>", "die Katze, der Hund", "0-0 1-1 2-2 3-3",
+                     "die Katze, <b>der Hund</b>", id="comma at the beginning"),
+        pytest.param("the cat<b>.</b>", "die Katze.", "0-0 1-1", "die Katze<b>.</b>", id="punctuation alone"),
+        pytest.param('Say "<b>yes</b>"!', '"Ja" sagen!', "1-0 0-1", '"<b>Ja</b>" sagen!', id="quotation marks"),
+        pytest.param("the <!-- <b> -->red cat<script>a<b</script>", "le chat rouge", "0-0 2-1 1-2",
+                     "le chat <!-- <b> -->rouge<script>a<b</script>", id="comment and script"),
+        pytest.param("see <x id='1'/>the cat", "die Katze sehen", "1-0 2-1 0-2", "<x id='1'/>die Katze sehen",
+                     id="closed at once"),
+        pytest.param("see <a href=t2t.org/>cats</a> now", "jetzt Katzen sehen", "2-0 1-1 0-2",
+                     "jetzt <a href=t2t.org/>Katzen</a> sehen", id="address that ends in a slash"),
+        pytest.param("the <B>cat</b >", "die Katze", "0-0 1-1", "die <B>Katze</b >", id="capitals"),
+        pytest.param("the <b>cat</b>", "die Katze", "", "die Katze<b></b>", id="no alignment"),
+    ],
+)  # fmt: skip
+def test_tags_follow_their_words(document, target, alignment, expected):
+    assert translated(document, (target, alignment)) == expected
+
+
+def test_tag_around_two_sentences_opens_and_closes_once():
+    document = "One <b>day. The red</b> cat <i>sleeps. No</i>"
+    sentences = ("Eines Tages.", "0-0 1-1"), ("Le chat rouge dort.", "0-0 2-1 1-2 3-3"), ("Nein", "0-0")
+    expected = "Eines <b>Tages. Le chat rouge</b> <i>dort. Nein</i>"
+    assert translated(document, *sentences) == expected
+
+
+def test_blocks_are_translated_apart():
+    document = "<ul><li>A <b>b</b><li>C</ul><a href=x><h1>D</h1></a><b>E<br>F</b>"
+    sentences = [(letters, " ".join(f"{i}-{i}" for i in range(len(letters.split())))) for letters in ("1 2", *"3456")]
+    expected = "<ul><li>1 <b>2</b><li>3</ul><a href=x><h1>4</h1></a><b>5<br>6</b>"
+    assert translated(document, *sentences) == expected
+
+
+ELEMENTS = st.recursive(
+    st.sampled_from(["a", "bc. ", ", ", " ", "&lt;", "<img>"]),
+    lambda inner: st.tuples(st.sampled_from(["b", "i", "a"]), st.lists(inner, max_size=4)).map(
+        lambda pair: f"<{pair[0]}>{''.join(pair[1])}</{pair[0]}>"
+    ),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(ELEMENTS, st.lists(st.integers(0, 30), max_size=8), st.data())
+def test_nested_tags_stay_nested_and_complete(document, sources, data):
+    html = HtmlText(f"{document} x")
+    target = " ".join(data.draw(st.sampled_from(["un,", '"deux"', "..."])) for _ in sources)
+    (split,) = map(split_text, html.texts)
+    words = [len(segment.sentence.split()) for segment in split.segments]
+    alignments = [[(word % count, i) for i, word in enumerate(sources)] for count in words]
+    result = html.translated(iter([(split, [(target, alignment) for alignment in alignments])]))
+    assert sorted(MARKUP.findall(result)) == sorted(MARKUP.findall(document))
+    opened: list[str] = []
+    for tag in MARKUP.findall(result):
+        if not tag.startswith("</"):
+            opened += [] if tag == "<img>" else [tag]
+        else:
+            assert opened.pop() == tag.replace("/", "")
+    assert not opened
+    visible = MARKUP.sub("", result).replace("&lt;", "<")
+    assert visible.split() == " ".join(target for _ in words).split()
+
+
+@settings(deadline=None, derandomize=True, max_examples=300)
+@given(st.lists(st.sampled_from(["<b>", "</b>", "<i>", "</i>", "<img>", "a", " ", ".", "<!---->"]), max_size=30))
+def test_any_markup_is_kept(pieces):
+    document = "".join(pieces)
+    html = HtmlText(document)
+    result = html.translated(map(reversed_words, html.texts))
+    assert sorted(MARKUP.findall(result)) == sorted(MARKUP.findall(document))
+    assert sorted(MARKUP.sub("", result).split()) == sorted(MARKUP.sub("", document).split())
+
+
+def reversed_words(text):
+    """The text, and as the translation of each sentence its words from last to first."""
+    split = split_text(text)
+    sentences = []
+    for segment in split.segments:
+        words = segment.sentence.split()
+        sentences.append((" ".join(reversed(words)), [(len(words) - 1 - i, i) for i in range(len(words))]))
+    return split, sentences
+
+
+def test_translation_without_words_has_all_tags():
+    assert translated("<b>the</b> cat <i>sleeps", ("", "0-0 2-0")) == "<b></b><i>"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [lambda n: "<a>" * n + "w", lambda n: "w" + "</a>" * n, lambda n: "<a>w " * n, lambda n: "<a>w</a> " * n,
+     lambda n: "<img>w " * n, lambda n: "<a>w " * n + "</a>" * n, lambda n: "w " + "<a></a>" * n,
+     lambda n: "<a><b>w</a> " * n, lambda n: "<a/>. A" * n,
+     lambda n: "".join(f"<a{i}>" for i in range(n)) + "w" + "".join(f"</a{i}>" for i in range(n))],
+    ids=lambda document: document(1),
+)  # fmt: skip
+def test_steps_are_proportional_to_the_number_of_tags(document):
+    few, many = (lines_executed(document(n)) for n in (50, 500))
+    assert many < 11 * few
+
+
+def lines_executed(document):
+    """How many lines of Python put the tags of a document into its translation."""
+    html = HtmlText(document)
+    translations = list(map(reversed_words, html.texts))
+    count = 0
+
+    def trace(frame, event, argument):
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        html.translated(iter(translations))
+    finally:
+        sys.settrace(before)
+    return count
