@@ -43,7 +43,8 @@ def transformer_parsing_small() -> HParams:
 
     For problem wsj_parsing with --linearisation=words --fragments=2 --vocab_size=4000. Trained on GUM's 10,224 trees,
     81 minutes on two cores that did other work too, it reaches F1 71.1 on GUM's test set (beam size 8, 5 checkpoints
-    averaged, tree_constraint); docs/results.md has the commands. Pre-norm with small batches learns much faster here than the paper's post-norm.
+    averaged, tree_constraint); docs/results.md has the commands. Pre-norm with small batches learns much faster here
+    than the paper's post-norm.
     """
     return dataclasses.replace(
         transformer_base(),
