@@ -102,7 +102,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(f"\n{text}")
     if args.docs:
         document.write_results(args.docs, "comparison", {"machine": document.machine(), "results": results})
-        document.replace_block(args.docs, "comparison", text)
+        document.replace_block(args.docs / "performance.md", "comparison", text)
 
 
 def find_python(package: str, folder: Path | None) -> str | None:

@@ -1,4 +1,4 @@
-"""Where results go: JSON files in docs/performance, and blocks of docs/performance.md between two marks.
+"""Where results go: JSON files in docs/performance, and blocks of a document between two marks.
 
 <!-- NAME -->
 what a program has written, replaced each time
@@ -44,9 +44,8 @@ def write_results(docs: Path, name: str, results: dict[str, Any]) -> None:
     write_record(docs / "performance" / f"{name}.json", results)
 
 
-def replace_block(docs: Path, name: str, text: str) -> None:
-    """Replaces what is between the marks of a block in performance.md; ValueError if it has no such block."""
-    path = docs / "performance.md"
+def replace_block(path: Path, name: str, text: str) -> None:
+    """Replaces what is between the marks of a block of a document; ValueError if it has no such block."""
     first, last = f"<!-- {name} -->\n", f"<!-- {name} end -->"
     before, start, rest = path.read_text(encoding="utf-8").partition(first)
     _, end, after = rest.partition(last)

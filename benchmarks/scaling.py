@@ -142,7 +142,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 document.write_results(args.docs, "scaling", results)
     for name, points in results.items():
         plot(args.docs / "performance" / f"{name}.svg", SWEEPS[name], points)
-    document.replace_block(args.docs, "scaling", block(results))
+    document.replace_block(args.docs / "performance.md", "scaling", block(results))
 
 
 def measure(name: str, value: int, quick: bool) -> dict[str, Any]:

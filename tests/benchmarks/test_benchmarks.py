@@ -188,17 +188,24 @@ def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
 def test_a_document_without_the_block_is_an_error(docs):
     document = importlib.import_module("document")
     with pytest.raises(ValueError, match="must have a block between <!-- other --> and <!-- other end -->"):
-        document.replace_block(docs, "other", "text")
+        document.replace_block(docs / "performance.md", "other", "text")
 
 
 def test_the_project_has_both_blocks(docs):
     document = importlib.import_module("document")
     shutil.copy(ROOT / "docs" / "performance.md", docs)
     for name in ("comparison", "scaling"):
-        document.replace_block(docs, name, f"new {name}")
+        document.replace_block(docs / "performance.md", name, f"new {name}")
     text = (docs / "performance.md").read_text(encoding="utf-8")
     assert "<!-- comparison -->\nnew comparison\n<!-- comparison end -->" in text
     assert "<!-- scaling -->\nnew scaling\n<!-- scaling end -->" in text
+
+
+def test_results_state_the_formulas_costs_of_the_papers_tables():
+    tables = importlib.import_module("paper_tables").tables(ROOT / "docs")
+    text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for name, table in tables.items():
+        assert f"<!-- {name} -->\n{table}<!-- {name} end -->" in text
 
 
 @pytest.mark.slow
