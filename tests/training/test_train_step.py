@@ -116,7 +116,8 @@ def test_accumulated_gradients_equal_one_big_batch(store, eagerly, micro_batches
     some_losses, some_weights = train(hparams, store, steps=3)
     np.testing.assert_allclose(some_losses, losses, rtol=1e-5)
     for ours, theirs in zip(some_weights, weights, strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=2e-5)  # Adam makes 1e-5 of rounding where gradients are small
+        # weights move by 5e-3; Adam makes 2e-5 of rounding where gradients are small
+        np.testing.assert_allclose(ours, theirs, atol=5e-5)
 
 
 def test_trial_computes_every_gradient():
