@@ -27,7 +27,7 @@ from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, load_part
 from t2tlite.data.token_store import TokenStore
 from t2tlite.models.transformer import build_transformer
-from t2tlite.training.strategy import make_strategy
+from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 
@@ -48,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> None:
     """Trains a few steps."""
     strategy = logical_devices(args.replicas) if args.replicas else make_strategy()
+    hparams = with_dtype_policy(hparams, strategy)
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
     whole_batches = (load_part(store, plan, step, 0, 1, 1) for step in range(args.steps))
     job = program.Job(

@@ -83,8 +83,10 @@ def test_the_saved_job_is_what_is_trained_on(here, eagerly, tmp_path):
 def test_a_job_of_decoding(here, eagerly, tmp_path):
     program = importlib.import_module("program")
     quick = program.QUICK["decode_throughput"].split()
-    result = here("", ["decode_throughput", *quick, "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"])
+    flags = "--hparams=dtype_policy=auto", "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"
+    result = here("", ["decode_throughput", *quick, *flags])
     assert result["sentences_per_second"] > 0
+    assert result["dtype"] in ("float32", "mixed_bfloat16")
     job = program.load_job(tmp_path / "job.npz")
     assert (job.beam_size, job.steps, job.warm) == (2, 3, 1)
     assert [len(inputs) for inputs, _ in job.batches] == [1, 3, 1]  # one to warm up, then four sentences
