@@ -148,7 +148,8 @@ class Dropout(keras.layers.Layer):
         """Applies dropout to a tensor of any shape; without a seed returns it as it is."""
         if seed is None or self.rate == 0.0:
             return x
-        return keras.random.dropout(x, self.rate, seed=_GivenSeed(seed))
+        uniform = keras.random.uniform(ops.shape(x), dtype="float32", seed=_GivenSeed(seed))  # bfloat16 has 8 bits
+        return ops.where(uniform >= self.rate, x * (1.0 / (1.0 - self.rate)), ops.zeros((), x.dtype))
 
     def get_config(self) -> Config:
         return super().get_config() | {"rate": self.rate}

@@ -170,6 +170,16 @@ def test_dropout_zeroes_its_share_and_keeps_the_mean(rate):
     np.testing.assert_allclose(dropped[dropped != 0], 1 / (1 - rate), rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_dropout_keeps_the_same_elements_in_16_bits(dtype):
+    """Random numbers of 8 bits would drop 30.5% where 30% are wanted."""
+    seed, x = keras.ops.array([3, 4], "int32"), keras.ops.ones((50, 100))
+    dropped = Dropout(0.3, dtype=dtype)(x, seed=seed)
+    assert dropped.dtype == dtype
+    kept = np.asarray(Dropout(0.3)(x, seed=seed)) != 0
+    np.testing.assert_array_equal(np.asarray(dropped != 0), kept)
+
+
 def test_dropout_is_a_function_of_its_seed():
     layer, x = Dropout(0.5), normal(10, 10)
     first, again, other = (np.asarray(layer(x, seed=keras.ops.array([3, n], "int32"))) for n in (1, 1, 2))
