@@ -27,6 +27,7 @@ from compare import PEERS, find_python
 
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
+from t2tlite.config import HParams
 from t2tlite.data.dataset import Dataset, open_dataset
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import step_of
@@ -163,10 +164,8 @@ def train_onmt(args: argparse.Namespace, dataset: Dataset, onmt_main: Path) -> R
     sources = encoder.encode_batch(dataset.store("test").source_text())
     write_lines(folder / "test.source", [" ".join(map(str, row)) for row in sources])
     hparams = registry.hparams(args.hparams_set).override(args.hparams)
-    values = {field: getattr(hparams, field) for field in USED}
-    values |= {"folder": folder, "frequency": args.frequency, "kept": KEPT}
-    write_text(folder / "model.py", MODEL.format(**values, pre_norm=hparams.pre_norm))
-    write_text(folder / "config.yml", CONFIG.format(**values))
+    for name, text in onmt_files(hparams, folder, args.frequency).items():
+        write_text(folder / name, text)
     threads = [f"--{kind}_op_parallelism_threads={program.CORES}" for kind in ("intra", "inter")]
     command = [str(onmt_main), "--model", str(folder / "model.py"), "--config", str(folder / "config.yml"), *threads]
     memory = stop_after(args.minutes, [*command, f"--seed={args.seeds[0]}", "train"], folder / "train.log")
@@ -184,6 +183,13 @@ def train_onmt(args: argparse.Namespace, dataset: Dataset, onmt_main: Path) -> R
     return scored(dataset, outputs, number_in(checkpoints[-1]), seconds, memory)
 
 
+def onmt_files(hparams: HParams, folder: Path, frequency: int) -> dict[str, str]:
+    """OpenNMT-tf's model and configuration, by file name."""
+    values = {field: getattr(hparams, field) for field in USED} | {"pre_norm": hparams.pre_norm}
+    values |= {"folder": folder, "frequency": frequency, "kept": KEPT}
+    return {"model.py": MODEL.format(**values), "config.yml": CONFIG.format(**values)}
+
+
 def stop_after(minutes: float, command: Sequence[str], log: Path) -> float:
     """Runs a command for so long, then ends it by SIGTERM; returns its peak memory in GB."""
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -194,7 +200,8 @@ def stop_after(minutes: float, command: Sequence[str], log: Path) -> float:
             raise RuntimeError(f"It must train until it is stopped, but ended before. Look into {log}.")
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)
-        _, _, usage = os.wait4(process.pid, 0)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
     return usage.ru_maxrss / 1e6  # kilobytes
 
 

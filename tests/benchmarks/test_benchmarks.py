@@ -4,6 +4,7 @@ import argparse
 import importlib
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -201,6 +202,25 @@ def test_the_project_has_both_blocks(docs):
     text = (docs / "performance.md").read_text(encoding="utf-8")
     assert "<!-- comparison -->\nnew comparison\n<!-- comparison end -->" in text
     assert "<!-- scaling -->\nnew scaling\n<!-- scaling end -->" in text
+
+
+def test_equal_time_gives_opennmt_tf_the_hparams():
+    equal_time, registry = importlib.import_module("equal_time"), importlib.import_module("t2tlite.registry")
+    hparams = registry.hparams("transformer_multi30k").override("batch_size=2048")
+    files = equal_time.onmt_files(hparams, Path("/runs/onmt"), frequency=400)
+    assert "num_layers=3, num_units=256, num_heads=4, ffn_inner_dim=1024,\n    dropout=0.3" in files["model.py"]
+    lines = [line.strip() for line in files["config.yml"].splitlines()]
+    assert {"batch_size: 2048", "learning_rate: 1.0", "label_smoothing: 0.1", "save_checkpoints_steps: 400"} <= {*lines}
+    assert "decay_params: {model_dim: 256, warmup_steps: 800}" in lines
+    assert "model_dir: /runs/onmt/model" in lines
+
+
+def test_equal_time_stops_a_command_that_still_runs(tmp_path):
+    stop_after = importlib.import_module("equal_time").stop_after
+    log = tmp_path / "run" / "log"
+    assert stop_after(0.01, [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"], log) > 0
+    with pytest.raises(RuntimeError, match=r"until it is stopped, but ended before\. Look into .*log"):
+        stop_after(1, [sys.executable, "-c", "pass"], log)
 
 
 def test_results_state_the_formulas_costs_of_the_papers_tables():
