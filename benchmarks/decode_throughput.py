@@ -29,7 +29,7 @@ from t2tlite.decoding.beam_search import beam_search
 from t2tlite.decoding.decoder import cast_kernels
 from t2tlite.models.transformer import build_transformer
 from t2tlite.tokens import EOS
-from t2tlite.training.strategy import with_dtype_policy
+from t2tlite.training.strategy import make_strategy, with_dtype_policy
 from t2tlite.types import DecodingCache, Tensor
 
 
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--save_job", help="file for the batches, for a program of another project")
     parser.add_argument("--profile", help="folder for a TensorFlow profile of one more batch")
     args = parser.parse_args(argv)
-    hparams = with_dtype_policy(corpus.read_hparams(args), tf.distribute.get_strategy())
+    hparams = with_dtype_policy(corpus.read_hparams(args), make_strategy())
     with tempfile.TemporaryDirectory() as folder:
         store = corpus.make_store(args, Path(folder))
         rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")

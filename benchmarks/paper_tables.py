@@ -116,12 +116,12 @@ def costs(flops: float) -> list[str]:
 
 def small_scale(text: str) -> dict[str, tuple[str, str]]:
     """Perplexity and BLEU of each row in a document that `t2t-table3` wrote, "not measured" where a cell is blank."""
-    found = {}
+    results = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) > 14 and re.fullmatch(r"\w+", cells[1]):
-            found[cells[1]] = (cells[12] or "not measured", cells[13] or "not measured")
-    return found
+            results[cells[1]] = (cells[12] or "not measured", cells[13] or "not measured")
+    return results
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from tiny_transformer import (
 )
 
 from t2tlite.config import HParams
+from t2tlite.layers.sublayer import Dropout
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.types import AttentionWeights, DecodingCache, Seq2SeqModel
 
@@ -197,11 +198,11 @@ def test_dropout_is_a_function_of_the_seed(dropping):
 def test_dropout_is_where_the_paper_and_tensor2tensor_have_it(dropping, monkeypatch):
     seen = []  # (rate, seed, shape)
 
-    def note(x, rate, seed):
-        seen.append((rate, tuple(np.asarray(seed.next()).tolist()), tuple(x.shape)))
+    def note(layer, x, seed=None):
+        seen.append((layer.rate, tuple(np.asarray(seed).tolist()), tuple(x.shape)))
         return x
 
-    monkeypatch.setattr(keras.random, "dropout", note)
+    monkeypatch.setattr(Dropout, "call", note)
     dropping(SOURCES, TARGETS, seed=seed_of(1))
     (batch, source), target = SOURCES.shape, TARGETS.shape[1]
     of_rate = {rate: sorted(shape for r, _, shape in seen if r == rate) for rate in (0.1, 0.2, 0.3)}
@@ -217,5 +218,5 @@ def test_dropout_is_where_the_paper_and_tensor2tensor_have_it(dropping, monkeypa
 
 
 def test_no_seed_no_dropout(dropping, monkeypatch):
-    monkeypatch.setattr(keras.random, "dropout", lambda *_, **__: pytest.fail("dropout without a seed"))
+    monkeypatch.setattr(keras.random, "uniform", lambda *_, **__: pytest.fail("dropout without a seed"))
     dropping(SOURCES, TARGETS)
