@@ -25,7 +25,7 @@ import numpy as np
 from t2tlite.data.manifest import ShardEntry, SplitEntry, is_training
 from t2tlite.data.pipeline import Pipeline
 from t2tlite.data.token_store import TokenStore, read_notes, write_shard
-from t2tlite.files.atomic_file import file_sha256, temporary_path
+from t2tlite.files.atomic_file import file_sha256, remove_temporary_files, temporary_path
 from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.text_encoder import TextEncoder
 
@@ -119,8 +119,8 @@ def encode_in(pipeline: Pipeline, tasks: Iterable[ChunkTask], vocabularies: list
             start = functools.partial(_start_encoding, [path.absolute() for path in vocabularies])
             pipeline.run(start, list(chunks_of.values()))
     finally:
-        for chunk in chunks_of.values():
-            chunk.unlink(missing_ok=True)
+        for folder in {path.parent for path in chunks_of}:
+            remove_temporary_files(folder)  # the chunks, and what workers left that were killed while they wrote
     missing = [path for path in chunks_of if not path.exists()]
     if missing:
         raise ChildProcessError(

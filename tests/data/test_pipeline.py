@@ -15,6 +15,7 @@ from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.generate import generate
 from t2tlite.data.pipeline import Pipeline
+from t2tlite.files.atomic_file import temporary_path
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
@@ -42,6 +43,18 @@ def test_the_files_are_those_made_locally(tmp_path, local, monkeypatch, options,
     assert generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)).already_there
     shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")  # before Beam reads its options
     assert re.findall(r"INFO:.*", shown) == []
+
+
+def test_worker_killed_while_it_writes(tmp_path, local, monkeypatch):
+    write = encode_shards.write_shard
+
+    def write_after_a_kill(path, *args, **more):
+        temporary_path(path).touch()  # another worker's, which was killed with the same task
+        return write(path, *args, **more)
+
+    monkeypatch.setattr(encode_shards, "write_shard", write_after_a_kill)
+    generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
+    assert contents(tmp_path / "beam") == local
 
 
 def test_failed_pipeline_keeps_only_finished_shards(tmp_path, local, monkeypatch):
@@ -107,6 +120,7 @@ from tiny_task import TinyTask
 from t2tlite.data import encode_shards
 from t2tlite.data.generate import generate
 from t2tlite.data.pipeline import Pipeline
+from t2tlite.files.atomic_file import temporary_path
 encode_shards.CHUNK_PAIRS = 50
 write = encode_shards.write_shard
 def slow(*args, **more):
