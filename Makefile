@@ -82,6 +82,7 @@ wheel-test: wheel  ## install the wheel into an environment of its own and try i
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py commands
 	@build/wheel-venv/bin/python -m pip install -q --disable-pip-version-check -c requirements.txt "$$(ls dist/*.whl)[serve,plots]"
 	cd build/wheel-venv && bin/python -W error::SyntaxWarning $(CURDIR)/.ci/try_wheel.py modules
+	@rm -rf build/wheel-venv
 
 docs: build/docs-venv/.locked  ## build the documents as a site in build/site; broken links are errors
 	@NO_MKDOCS_2_WARNING=1 build/docs-venv/bin/mkdocs build --strict

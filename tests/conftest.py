@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,23 +19,12 @@ from fixture_files import FIXTURES
 
 from t2tlite.quiet import quiet_stderr
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # processes that share the machine's cores need no threads of their own
-    os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
-with quiet_stderr():
-    import tensorflow as tf
-    from eager import run_eagerly
-
 if TYPE_CHECKING:
     from tiny_run import TinyRun
 
     from t2tlite.programs.runs.translator import Translator
 
 NUM_DEVICES = 4  # the most replicas a test may ask for
-
-# Only possible before TensorFlow first runs anything, so here and not in the fixture.
-tf.config.set_logical_device_configuration(
-    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * NUM_DEVICES
-)
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as it is in what a script starts in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -43,6 +33,31 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as it is under nohup
 
 SHARED = Path(os.environ.get("T2TLITE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
 WHERE_SHARED = "put the folder `shared` beside the checkout, or name it with the environment variable T2TLITE_SHARED"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Starts TensorFlow with its devices in each process that runs tests; others need not wait for it."""
+    is_worker = hasattr(config, "workerinput")
+    if is_worker:  # processes that share the machine's cores need no threads of their own
+        os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
+    if is_worker or config.getoption("dist", "no") == "no":
+        with quiet_stderr():
+            import tensorflow as tf
+
+        # Only possible before TensorFlow first runs anything, so here and not in the fixture.
+        tf.config.set_logical_device_configuration(
+            tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * NUM_DEVICES
+        )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files_deleted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What libraries leave in the system's folder of temporary files goes where pytest deletes it after the tests."""
+    folder = str(tmp_path_factory.mktemp("temporary"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", folder)
+        patch.setattr(tempfile, "tempdir", folder)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -157,6 +172,8 @@ def loaded_once(load, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def eagerly() -> Iterator[None]:
     """Lets functions of TensorFlow run operation by operation during a test."""
+    from eager import run_eagerly
+
     with run_eagerly():
         yield
 

@@ -237,6 +237,7 @@ def test_hint_fits_a_mouse_or_a_finger(attention, tmp_path, touch, shown, absent
         assert absent not in hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_screen_readers(attention, tmp_path, theme):
     attention.save(tmp_path / "page.html")

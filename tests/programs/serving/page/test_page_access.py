@@ -78,6 +78,7 @@ def test_controls_have_names(visit):
             expect(page.get_by_role(role).nth(i)).to_have_accessible_name(re.compile(f"^{words}"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_accessibility(visit, theme):
     """axe-core finds nothing wrong with the page, empty and in use."""
