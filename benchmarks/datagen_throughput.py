@@ -49,9 +49,12 @@ class RandomText(Problem):
 
 
 class PeakMemory:
-    """The most resident memory of this process and its children together while the context is open, in `mb`."""
+    """The most resident memory of a process and its children together while the context is open, in `mb`."""
 
     mb = 0.0
+
+    def __init__(self, pid: int | None = None) -> None:
+        self._process = psutil.Process(pid)  # without a number, this one
 
     def __enter__(self) -> PeakMemory:
         self._done = threading.Event()
@@ -64,11 +67,10 @@ class PeakMemory:
         self._thread.join()
 
     def _sample(self) -> None:
-        this = psutil.Process()
         while True:
             total = 0
-            for process in (this, *this.children(recursive=True)):
-                with contextlib.suppress(psutil.NoSuchProcess):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                for process in (self._process, *self._process.children(recursive=True)):
                     total += process.memory_info().rss
             self.mb = max(self.mb, total / 1e6)
             if self._done.wait(MEMORY_SECONDS):

@@ -230,6 +230,25 @@ def test_results_state_the_formulas_costs_of_the_papers_tables():
         assert f"<!-- {name} -->\n{table}<!-- {name} end -->" in text
 
 
+def test_repeated_shards_are_data_to_train_on(tiny_run, tmp_path):
+    from t2tlite.data.dataset import open_dataset
+
+    command_memory = importlib.import_module("command_memory")
+    dataset = open_dataset(tiny_run.data)
+    command_memory.repeat_shards(dataset.folder, tmp_path / dataset.name, 3)
+    three = open_dataset(tmp_path)
+    assert three.manifest.training.pairs == 3 * dataset.manifest.training.pairs
+    sources = dataset.store("train").source_lengths
+    np.testing.assert_array_equal(three.store("train").source_lengths, np.tile(sources, 3))
+
+
+def test_a_measured_command_that_fails_is_an_error():
+    command_memory = importlib.import_module("command_memory")
+    with pytest.raises(RuntimeError, match=r"t2t-evalb failed with status 1:\n(.|\n)*--gold"):
+        command_memory.peak_memory_mb("evalb")
+    assert command_memory.peak_memory_mb("evalb", "--help", lines=1) > 0
+
+
 @pytest.mark.slow
 def test_every_sweep(here, docs):
     scaling = importlib.import_module("scaling")
