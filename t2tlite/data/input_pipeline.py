@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,7 +80,7 @@ def distribute(
         count = (stop - start) * here
         return tf.data.Dataset.range(count).map(tensors).prefetch(2 * here)
 
-    return strategy.distribute_datasets_from_function(parts_of_worker)
+    return _distribute(strategy, parts_of_worker)
 
 
 def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int) -> Any:
@@ -95,4 +96,26 @@ def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, in
         here = strategy.num_replicas_in_sync // context.num_input_pipelines
         return tf.data.Dataset.from_generator(lambda: [part] * here, output_signature=signature)
 
-    return strategy.distribute_datasets_from_function(parts_of_worker)
+    return _distribute(strategy, parts_of_worker)
+
+
+def _distribute(
+    strategy: tf.distribute.Strategy, make_dataset: Callable[[tf.distribute.InputContext], tf.data.Dataset]
+) -> Any:
+    """A distributed dataset of what `make_dataset` makes, without the threads with which TensorFlow tunes a pipeline.
+
+    These have nothing to tune here. On a busy machine the end of an iterator waits for them as long as it lasted, up
+    to a minute: the loop in TensorFlow's model.cc that is told to end looks just before it can see that it shall. The
+    iterator that copies to devices has such threads whatever the options; a dataset for each replica does without it.
+    Only a cluster must have it.
+    """
+    options = tf.data.Options()
+    options.autotune.enabled = False
+    separately = tf.distribute.InputOptions(
+        experimental_fetch_to_device=False,
+        experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
+    )
+    return strategy.distribute_datasets_from_function(
+        lambda context: make_dataset(context).with_options(options),
+        separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None,
+    )

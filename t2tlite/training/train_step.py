@@ -187,8 +187,10 @@ def make_trial(strategy: tf.distribute.Strategy, gradients: Gradients) -> Callab
         return strategy.run(replica_trial, args=(next(iterator),))
 
     def loss_of(iterator: Iterator[Part]) -> float:
-        # Called without this, it would make TensorFlow warn of retracing in a process that trains often.
-        losses = trial.get_concrete_function(iterator)(iterator)
+        # Without its concrete function, TensorFlow would warn of retracing in a process that trains often; that one is
+        # traced even where functions run eagerly, which takes a second.
+        run = trial if tf.config.functions_run_eagerly() else trial.get_concrete_function(iterator)
+        losses = run(iterator)
         return float(strategy.experimental_local_results(losses)[0])
 
     return loss_of

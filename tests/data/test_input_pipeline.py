@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.data.ops import iterator_ops
 
 from t2tlite.data.batch_plan import Batch, BatchPlan
 from t2tlite.data.input_pipeline import Part, distribute, load_part
@@ -156,7 +157,8 @@ def test_each_worker_loads_its_own_parts(store, plan):
 
         num_replicas_in_sync = replicas
 
-        def distribute_datasets_from_function(self, function):
+        def distribute_datasets_from_function(self, function, options):
+            assert options is None  # such a strategy takes none of those that one process has
             return [function(tf.distribute.InputContext(workers, i, replicas)) for i in range(workers)]
 
     datasets = distribute(Workers(), store, plan, 2, 5)
@@ -170,3 +172,18 @@ def test_each_worker_loads_its_own_parts(store, plan):
         inputs, targets, tokens, seeds = dataset.element_spec
         assert (inputs.shape.as_list(), targets.shape.as_list()) == ([1, None, None], [1, None, None])
         assert (tokens.shape.as_list(), seeds.shape.as_list()) == ([], [1, 2])
+        assert not dataset.options().autotune.enabled
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_no_thread_tunes_the_pipeline(store, plan, cpu_devices, monkeypatch, replicas):
+    """The end of an iterator may wait for it up to a minute, on a machine with other work."""
+    tuned, create = [], iterator_ops.OwnedIterator._create_iterator
+
+    def note(iterator, dataset):
+        tuned.append(dataset.options().autotune.enabled)
+        create(iterator, dataset)
+
+    monkeypatch.setattr(iterator_ops.OwnedIterator, "_create_iterator", note)
+    next(iter(distribute(tf.distribute.MirroredStrategy(cpu_devices[:replicas]), store, plan, 0, 5)))
+    assert tuned == [False] * replicas
