@@ -25,6 +25,7 @@ QUICK = {
     "t2t-datagen": {"num_processes": "1"},
     "t2t-trainer": {"hparams": TINY, "train_steps": "5", "local_eval_frequency": "1"},
     "t2t-decoder": {"decode_hparams": "beam_size=2,extra_length=3"},
+    "t2t-attention": {"layers": "1"},
 }
 LISTS = ("hparams", "decode_hparams")  # flags that hold field=value,...
 RUN = [document for document in DOCUMENTS if any(block.test for block in blocks(document))]
@@ -52,6 +53,11 @@ def lay_out(folder: Path, run: Path) -> None:
     for split, seed in (("train", 1), ("val", 2), ("test_2016_flickr", 3)):
         for language, text in zip(("en", "de"), texts(sentences(100, seed)), strict=True):
             (raw / f"{split}.{language}.gz").write_bytes(gzip.compress(text.encode()))
+
+    (folder / "news").mkdir()
+    for seed, name in enumerate(("tatoeba", "europarl", "newstest2008-2012", "newstest2013", "newstest2014")):
+        for language, text in zip(("en", "de"), texts(sentences(60, seed)), strict=True):
+            (folder / "news" / f"{name}.{language}").write_text(text)
 
     wmt = folder / "raw"  # as the archives of WMT unpack
     names = ("training/europarl-v7.de-en", "commoncrawl.de-en", "training/news-commentary-v9.de-en", "dev/newstest2013")
