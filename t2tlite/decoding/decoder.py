@@ -56,6 +56,7 @@ class TensorFlowEngine:
         self.model, self.jit_compile = model, jit_compile
         self.log_probs = self._function(log_probs)
         self.cross_attention = self._function(mean_cross_attention)
+        self.attention = self._function(attention)
         self.compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
 
     @property
@@ -68,9 +69,6 @@ class TensorFlowEngine:
 
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
         return Decoder(self, options)
-
-    def attention(self, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-        return self.model.attention(inputs, targets)
 
     def _function(self, function: Callable[[Seq2SeqModel, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
         """A function of the model and of pairs, as a graph."""
@@ -243,6 +241,11 @@ def mean_cross_attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -
     """The cross-attention weights of each pair, averaged over heads and layers: float32 [B, T, S]."""
     layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
     return tf.add_n(layers) / len(layers)
+
+
+def attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> AttentionWeights:
+    """The weights of every head: int32 [B, S] and [B, T]."""
+    return model.attention(inputs, targets)
 
 
 def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:

@@ -37,6 +37,12 @@ def test_real_model_has_a_row_for_each_word(translator):
     np.testing.assert_allclose(np.sum(response.weights, axis=1), 1, rtol=1e-5)
 
 
+def test_empty_translation_has_one_position_without_a_warning(translator):
+    attention = translator.attention("red cat", "")
+    assert [layer.shape[1:] for layer in attention.decoder] == [(1, 1)] * len(attention.decoder)
+    assert word_attention(attention, "red cat", "").target_words == []
+
+
 def test_words_of_subwords_are_found():
     """Pieces of tensor2tensor's vocabulary have no spaces between words, but marks at the ends of words."""
     heads = np.full((1, 4, 4), 0.25, np.float32)
