@@ -53,7 +53,8 @@ class TextDecoder:
         checkpoint: the path of the weights; "" for a model that is being trained.
         label: what `repr` shows, by default the problem, the number of parameters and the step.
 
-    Sentences have no line breaks. A ValueError names the line of one of more than `max_source_tokens`.
+    Sentences have no line breaks. A ValueError names the line of one of more than `max_source_tokens`. Several threads
+    may use a decoder at a time.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class TextDecoder:
         self.checkpoint = checkpoint
         self.step = step_of(checkpoint)
         self.label = label or f"problem {manifest.name}, {engine.parameters:,} parameters, step {self.step:,}"
-        self._decoders: dict[DecodeHParams, TokenDecoder] = {}
+        self._make_decoder = functools.lru_cache(MAX_DECODERS)(engine.decoder)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.label}>"
@@ -235,11 +236,7 @@ class TextDecoder:
 
     def _decoder(self, options: DecodeHParams) -> TokenDecoder:
         self._check_supported(options)
-        decoder = self._decoders.pop(options, None) or self.engine.decoder(options)
-        self._decoders[options] = decoder  # that used last is last
-        if len(self._decoders) > MAX_DECODERS:
-            del self._decoders[next(iter(self._decoders))]
-        return decoder
+        return self._make_decoder(options)
 
     def _check_supported(self, options: DecodeHParams, *features: str) -> None:
         check_supported(f"The engine {self.engine.name}", self.engine.supported, options, *features)

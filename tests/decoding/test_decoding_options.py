@@ -1,9 +1,11 @@
 """The decoding options through the Python API: log-probabilities, sampling, constraints, prefixes."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+import t2tlite
 from t2tlite.decoding import decoder
 from t2tlite.decoding.constraints import FORBIDDEN
 from t2tlite.tasks.task import open_task
@@ -163,6 +165,14 @@ def test_prefixes_that_do_not_fit(model):
         model.translate(["red cat", "dog"], prefix=["katze"])
     with pytest.raises(ValueError, match=r"at most 2,048 tokens"):
         model.translate(["red cat"], prefix=["katze " * 2100])
+
+
+def test_threads_build_searches_and_decode_at_a_time(tiny_run):
+    model = t2tlite.load(tiny_run.run)
+    options = [model.options(beam_size=size) for size in (2, 3, 2, 3)]
+    with ThreadPoolExecutor(len(options)) as threads:
+        together = list(threads.map(lambda chosen: model.decode(SENTENCES, chosen), options))
+    assert together == [model.decode(SENTENCES, chosen) for chosen in options]
 
 
 @pytest.mark.parametrize("task", ["translation", "parsing"])

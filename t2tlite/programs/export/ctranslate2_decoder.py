@@ -103,8 +103,9 @@ def vocabulary_tokens(encoder: TextEncoder) -> list[str]:
 class CTranslate2Engine:
     """A loaded model directory of CTranslate2, with the vocabularies of source and target.
 
-    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU; in float32, with the weights as
-    stored, if the device cannot compute in the quantization. `load_keras` returns the Keras model, for attention.
+    It computes on a GPU if CTranslate2 sees one, otherwise on all cores of the CPU, which `threads` that decode at a
+    time share; in float32, with the weights as stored, if the device cannot compute in the quantization. `load_keras`
+    returns the Keras model, for attention.
     """
 
     name, supported = CTRANSLATE2, SUPPORTED
@@ -117,12 +118,14 @@ class CTranslate2Engine:
         max_positions: int | None,
         parameters: int,
         load_keras: Callable[[], Seq2SeqModel],
+        threads: int = 1,
     ) -> None:
         device, computable = computable_types()
         compute_type = quantization if quantization in computable else FLOAT32
+        cores = {"inter_threads": threads, "intra_threads": _cores_each(threads)} if device == "cpu" else {}
         try:
             self._translator = import_ctranslate2().Translator(
-                str(folder), device=device, compute_type=compute_type, inter_threads=1, intra_threads=_threads()
+                str(folder), device=device, compute_type=compute_type, **cores
             )
         except (RuntimeError, ValueError) as error:
             raise ValueError(
@@ -140,11 +143,12 @@ class CTranslate2Engine:
         return self._load_keras().attention(inputs, targets)
 
 
-def _threads() -> int:
-    """The number of cores, or 0 if OMP_NUM_THREADS is set, which CTranslate2 reads itself."""
+def _cores_each(threads: int) -> int:
+    """The cores of each of so many threads, or 0 if OMP_NUM_THREADS is set, which CTranslate2 reads itself."""
     if "OMP_NUM_THREADS" in os.environ:
         return 0
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores // threads)
 
 
 class CTranslate2Decoder(TokenDecoder):

@@ -44,12 +44,13 @@ class Stamp:
 
 
 def open_converted(
-    folder: RunFolder, checkpoint: str, quantization: str | None, report: Callable[[str], object]
+    folder: RunFolder, checkpoint: str, quantization: str | None, report: Callable[[str], object], threads: int = 1
 ) -> CTranslate2Engine:
     """The engine that decodes with a run's model, converted to CTranslate2, by default in float32.
 
-    The Keras model is loaded only for its attention; `report` is called before the model is converted. Raises
-    ValueError if CTranslate2 cannot compute the model here, and OSError if the run cannot be written.
+    The Keras model is loaded only for its attention; `report` is called before the model is converted. `threads` is how
+    many decode at a time. Raises ValueError if CTranslate2 cannot compute the model here, and OSError if the run cannot
+    be written.
     """
     quantization = quantization or FLOAT32
     check_computable(quantization)
@@ -60,7 +61,7 @@ def open_converted(
     path = folder.ctranslate2_folder / quantization
     load_keras = functools.partial(_restored_model, folder, checkpoint)
     open_engine = functools.partial(
-        CTranslate2Engine, path, encoders, quantization, hparams.max_positions, parameters, load_keras
+        CTranslate2Engine, path, encoders, quantization, hparams.max_positions, parameters, load_keras, threads
     )
 
     engine = open_engine() if _stamp_of(path) == stamp else None

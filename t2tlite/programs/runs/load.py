@@ -28,11 +28,12 @@ def load(
     *,
     report: Callable[[str], object] = lambda sentence: None,
     jit_compile: bool | None = None,
+    threads: int = 1,
 ) -> Translator:
     """The trained model in a run directory, ready to decode; `t2tlite.load` explains the first four arguments.
 
     `report` is called with messages for the user. `jit_compile` is whether XLA compiles TensorFlow's search, by default
-    as in training. Raises as `t2tlite.load`.
+    as in training. `threads` is how many will decode at a time, which share the cores. Raises as `t2tlite.load`.
     """
     if not isinstance(run, str | Path):
         raise TypeError(f"run must be the path of a run folder. Received: {run!r}.")
@@ -49,7 +50,7 @@ def load(
     encoders = folder.encoders()
     opened: Engine
     if engine == CTRANSLATE2:
-        opened = open_converted(folder, checkpoint, quantization, report)
+        opened = open_converted(folder, checkpoint, quantization, report, threads)
     else:
         with quiet_stderr():
             from t2tlite.programs.runs.keras_run import open_keras

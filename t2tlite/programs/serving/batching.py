@@ -1,4 +1,4 @@
-"""One thread that runs the models, and the queue in front of it, in which requests of many clients share batches.
+"""The threads that run the models, and the queue in front of them, in which requests of many clients share batches.
 
 A job is what one request asks for: items (sentences) computed by one function (`BatchFunction`). A batch contains
 the oldest item and items of similar length from all jobs with an equal function. A job that is not done then goes
@@ -57,7 +57,7 @@ Results = dict[int, Value]  # of some items of a job, by their indices
 
 @dataclasses.dataclass(eq=False)
 class Job(Generic[Item, Value]):
-    """The items of one request. `deliver` is called in the worker thread, with results or what went wrong."""
+    """The items of one request. `deliver` is called in a worker thread, with results or what went wrong."""
 
     function: BatchFunction[Item, Value]
     items: Sequence[Item]
@@ -70,6 +70,7 @@ class Job(Generic[Item, Value]):
         self.since = time.monotonic()
 
 
+WORKERS = 2  # threads that compute; a search of a small batch does not keep all cores busy
 STEP_COST = 8  # fixed cost of a search step, in units of one item; about that of a small model on two cores
 
 AnyJob = Job[Any, Any]
@@ -77,13 +78,14 @@ Part = tuple[AnyJob, int]  # an item of a job, by index
 
 
 class Batcher:
-    """The queue and its thread; `observe` is called with (items, tokens, seconds) after each batch."""
+    """The queue and its threads; `observe` is called with (items, tokens, seconds) after each batch."""
 
     def __init__(
         self,
         max_jobs: int,
         limits: Limits | None = None,
         observe: Callable[[int, int, float], None] = lambda items, tokens, seconds: None,
+        workers: int = WORKERS,
     ) -> None:
         self._max_jobs = max_jobs
         self._limits = limits or Limits()
@@ -91,8 +93,9 @@ class Batcher:
         self._jobs: collections.deque[AnyJob] = collections.deque()
         self._changed = threading.Condition()
         self._stopped = False
-        self._thread = threading.Thread(target=self._work, name="t2t-serve worker", daemon=True)
-        self._thread.start()
+        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(workers)]
+        for thread in self._threads:
+            thread.start()
 
     @property
     def queue_length(self) -> int:
@@ -119,11 +122,12 @@ class Batcher:
                 self._jobs.remove(job)
 
     def stop(self) -> None:
-        """Ends the thread after the batch that it computes."""
+        """Ends the threads, each after the batch that it computes."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _work(self) -> None:
         while parts := self._next_batch():
@@ -153,7 +157,7 @@ class Batcher:
                 job.deliver({index: by_part[job, index] for index in indices})
 
     def _next_batch(self) -> list[Part]:
-        """The items to compute next; empty when the thread is to end."""
+        """The items to compute next; empty when the threads are to end."""
         with self._changed:
             while not self._stopped:
                 if not self._jobs:

@@ -9,6 +9,7 @@ from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.programs.runs.checkpoint_choice import checkpoint_notes
 from t2tlite.programs.runs.load import load, run_dataset
 from t2tlite.programs.runs.translator import Translator, decode_options
+from t2tlite.programs.serving.batching import WORKERS
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, RunOptions
@@ -36,6 +37,7 @@ def load_catalogue(options: RunOptions, pairs: Sequence[tuple[str, str]], report
                 options.quantization,
                 report=report,
                 jit_compile=False,  # XLA would compile anew for each length
+                threads=WORKERS,
             )
             for note in checkpoint_notes(RunFolder(run), loaded[run].checkpoint):
                 report(note)

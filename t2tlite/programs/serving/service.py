@@ -1,4 +1,4 @@
-"""The state of the server: loading, ready or draining; and how a request waits for the worker thread."""
+"""The state of the server: loading, ready or draining; and how a request waits for what is computed of it."""
 
 from __future__ import annotations
 

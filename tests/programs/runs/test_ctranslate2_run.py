@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -63,6 +64,14 @@ def test_an_n_best_list_is_sorted_by_score(converted, sources):
         scores = [hypothesis.score for hypothesis in n_best]
         assert scores == sorted(scores, reverse=True)
         assert len({hypothesis.text for hypothesis in n_best}) == len(scores) == 4
+
+
+def test_threads_decode_at_a_time(converted, sources):
+    model = load_converted(converted.run, threads=2)
+    assert model.engine._translator.num_translators == 2
+    with ThreadPoolExecutor(2) as threads:
+        together = list(threads.map(lambda texts: model.translate(texts, beam_size=4), [sources] * 4))
+    assert together == [converted.translate(sources, beam_size=4)] * 4
 
 
 def test_attention_is_of_the_keras_model_loaded_on_demand(tiny_run, load, converted):

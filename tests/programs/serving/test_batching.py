@@ -53,7 +53,7 @@ class Client:
 
 @pytest.fixture
 def batcher():
-    batcher = Batcher(2, Limits(batch_tokens=4, max_wait_s=0.0))
+    batcher = Batcher(2, Limits(batch_tokens=4, max_wait_s=0.0), workers=1)
     yield batcher
     batcher.stop()
 
@@ -110,6 +110,21 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(batcher):
     assert (refused.value.status, refused.value.retry_after_s) == (503, 1)
     work.go.set()
     assert clients[1].results() == ["yy"] * 12
+
+
+def test_a_worker_for_each_of_two_batches():
+    batcher = Batcher(4, Limits(max_wait_s=0.0), workers=2)
+    slow, fast = Doubling("slow"), Doubling("fast")
+    long = Client(batcher, slow, ["l"])
+    started(slow)
+    fast.go.set()
+    assert Client(batcher, fast, ["x", "y"]).results() == ["xx", "yy"]  # while the other batch is computed
+    others = [Client(batcher, slow, [name]) for name in "mno"]
+    started(slow, 2)
+    slow.go.set()
+    assert [client.results() for client in (long, *others)] == [["ll"], ["mm"], ["nn"], ["oo"]]
+    batcher.stop()
+    assert batcher.queue_length == 0
 
 
 def test_a_cancelled_job_leaves_the_queue(batcher):
