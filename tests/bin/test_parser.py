@@ -232,10 +232,11 @@ def test_parse(model):
         assert all(count > 0 for count in parse.repairs.values())
     assert model.parse(["-LRB-A-RRB- [b] {c} ''"], beam_size=2)[0].tree == parses[2].tree
     n_best = model.decode(sentences[:1], model.options(beam_size=2, return_beams=2))[0]
-    assert parses[0] == n_best[0]
+    assert parses[0].ids == n_best[0].ids
+    assert parses[0].score == pytest.approx(n_best[0].score)  # in batches of other sizes
     assert model.translate(sentences[:1], beam_size=2)[0] in [parse.sequence for parse in n_best]
     assert model.parse([]) == []
-    assert model.parse(sentences[0], beam_size=2) == parses[0]
+    assert model.parse(sentences[0], beam_size=2) == n_best[0]
 
 
 def test_parse_n_best(model):

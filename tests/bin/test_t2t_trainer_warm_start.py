@@ -49,12 +49,10 @@ def test_hparams_are_those_of_that_run(tiny_run, continued):
 
 
 def test_bleu_of_dev(continued):
-    bleu = float(re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 \d+\.\d\d\) \(best so far\)", continued.stderr)[1])
+    shown = re.search(r"step 1: .*, BLEU (\d+\.\d\d) \(chrF2 (\d+\.\d\d)\) \(best so far\)", continued.stderr)
     best = json.loads((continued.run.path / "best" / "best.json").read_text())
-    assert best["metrics"]["bleu"] == pytest.approx(bleu, abs=0.01)
-    assert best["metrics"]["chrf2"] == pytest.approx(
-        float(re.search(r"\(chrF2 (\d+\.\d\d)\)", continued.stderr)[1]), abs=0.01
-    )
+    metrics = [best["metrics"]["bleu"], best["metrics"]["chrf2"]]
+    assert metrics == pytest.approx([float(number) for number in shown.groups()], abs=0.01)
     assert events(continued.run.path)["dev/bleu"] == [0, 1]  # before the first step, too
     assert events(continued.run.path)["dev/chrf2"] == [0, 1]
 
