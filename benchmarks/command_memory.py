@@ -64,11 +64,12 @@ def measure(args: argparse.Namespace, millions: int) -> dict[str, float]:
     memory = {}
     if "datagen" in args.commands:
         memory["datagen"] = datagen(args, data, text)
-    elif not data.exists():
+    else:
         first = args.folder / "data-1"
         if not first.exists():
             datagen(args, first, write_text(args.folder, "train", args.pairs, 1))
-        repeat_shards(first / PROBLEM, data / PROBLEM, millions)
+        if not data.exists():
+            repeat_shards(first / PROBLEM, data / PROBLEM, millions)
     if "trainer" in args.commands:
         shutil.rmtree(run, ignore_errors=True)
         places = f"--data_dir={data}", f"--output_dir={run}"

@@ -242,6 +242,20 @@ def test_repeated_shards_are_data_to_train_on(tiny_run, tmp_path):
     np.testing.assert_array_equal(three.store("train").source_lengths, np.tile(sources, 3))
 
 
+def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch):
+    """The data of the first size are made, not repeated."""
+    from t2tlite.data.dataset import open_dataset
+
+    command_memory = importlib.import_module("command_memory")
+    dataset = open_dataset(tiny_run.data)
+    monkeypatch.setattr(command_memory, "PROBLEM", dataset.name)
+    monkeypatch.setattr(command_memory, "datagen", lambda args, data, text: shutil.copytree(tiny_run.data, data))
+    monkeypatch.setattr(command_memory, "peak_memory_mb", lambda *flags: 1.0)
+    command_memory.main([f"--folder={tmp_path}", "--millions", "1", "2", "--commands", "trainer", "--pairs=10"])
+    pairs = [open_dataset(tmp_path / f"data-{millions}").manifest.training.pairs for millions in (1, 2)]
+    assert pairs == [dataset.manifest.training.pairs, 2 * dataset.manifest.training.pairs]
+
+
 def test_a_measured_command_that_fails_is_an_error():
     command_memory = importlib.import_module("command_memory")
     with pytest.raises(RuntimeError, match=r"t2t-evalb failed with status 1:\n(.|\n)*--gold"):
