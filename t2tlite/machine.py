@@ -88,8 +88,20 @@ def cpu_has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
 
     `cpuinfo` is Linux's description of the CPU; without it the result is False.
     """
+    return not _BFLOAT16.isdisjoint(_cpu_flags(cpuinfo))
+
+
+def cpu_ends_at_avx2(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the CPU has AVX2 and not AVX-512, for which oneDNN has other matrix products.
+
+    `cpuinfo` is Linux's description of the CPU; without it the result is False.
+    """
+    flags = _cpu_flags(cpuinfo)
+    return "avx2" in flags and "avx512f" not in flags
+
+
+def _cpu_flags(cpuinfo: Path) -> set[str]:
     if not cpuinfo.is_file():
-        return False
+        return set()
     lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines()
-    flags = next((line.partition(":")[2].split() for line in lines if line.startswith("flags")), [])
-    return not _BFLOAT16.isdisjoint(flags)
+    return next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())

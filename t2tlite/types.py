@@ -36,6 +36,7 @@ class LayerCache(NamedTuple):
     memory_values: Tensor  # [H, B, S, U], likewise
     joint_kernel: Tensor  # [H, D, 2 K + U], of self-attention: query (scaled), key and value
     query_kernel: Tensor  # [H, D, K], of cross-attention (scaled)
+    feed_forward: tuple[Tensor, ...]  # `FeedForward.transposed_kernels`
 
 
 class DecodingCache(NamedTuple):

@@ -6,7 +6,14 @@ import sys
 
 import pytest
 
-from t2tlite.machine import CHOSEN, apply_settings, available_memory, cgroup_memory, cpu_has_bfloat16
+from t2tlite.machine import (
+    CHOSEN,
+    apply_settings,
+    available_memory,
+    cgroup_memory,
+    cpu_ends_at_avx2,
+    cpu_has_bfloat16,
+)
 
 NAMES = ("TF_ENABLE_ONEDNN_OPTS", "TF_CPU_ALLOCATOR_USE_BFC", "TF_CPU_BFC_MEM_LIMIT_IN_MB")
 
@@ -56,6 +63,15 @@ def test_bfloat16_instructions(tmp_path, cpuinfo, fast):
     assert not cpu_has_bfloat16(tmp_path / "cpuinfo")  # which does not exist
     (tmp_path / "cpuinfo").write_text(cpuinfo)
     assert cpu_has_bfloat16(tmp_path / "cpuinfo") is fast
+
+
+@pytest.mark.parametrize(
+    ("flags", "ends"), [("fpu avx2 fma", True), ("fpu avx2 avx512f", False), ("fpu avx", False), ("asimd", False)]
+)
+def test_vectors_that_end_at_avx2(tmp_path, flags, ends):
+    assert not cpu_ends_at_avx2(tmp_path / "cpuinfo")  # which does not exist
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\n")
+    assert cpu_ends_at_avx2(tmp_path / "cpuinfo") is ends
 
 
 MEMINFO = "MemTotal:       24000 kB\nMemFree:          900 kB\nMemAvailable:    9000 kB\n"

@@ -14,6 +14,7 @@ from collections.abc import Callable
 import keras
 from keras import ops
 
+from t2tlite.machine import cpu_ends_at_avx2
 from t2tlite.types import Config, Seed, Tensor
 
 
@@ -126,6 +127,24 @@ class FeedForward(keras.layers.Layer):
     def call(self, x: Tensor, seed: Seed = None) -> Tensor:
         """[B, T, D] -> [B, T, D]."""
         return self.outer(self.inner_dropout(self.inner(x), seed=seed))
+
+    def transposed_kernels(self) -> tuple[Tensor, ...]:
+        """W1 [d_ff, D] and W2 [D, d_ff] for `step`, computed once a search; none where that gains nothing.
+
+        In float32 oneDNN multiplies some hundred rows faster by a transposed matrix if the CPU's vectors end at AVX2:
+        with 128 rows, W1 of the base model took 1.7 ms instead of 3.3, and beam search a sixth less time.
+        """
+        if self.compute_dtype != "float32" or not cpu_ends_at_avx2():
+            return ()
+        return tuple(ops.transpose(layer.kernel) for layer in (self.inner, self.outer))
+
+    def step(self, x: Tensor, transposed_kernels: tuple[Tensor, ...]) -> Tensor:
+        """`call` for rows [N, D] in decoding."""
+        if not transposed_kernels:
+            return self(x)
+        inner, outer = (ops.transpose(kernel) for kernel in transposed_kernels)  # TensorFlow fuses it into the product
+        x = ops.relu(ops.add(ops.matmul(x, inner), self.inner.bias))
+        return ops.add(ops.matmul(x, outer), self.outer.bias)
 
     def get_config(self) -> Config:
         sizes = {"hidden_size": self.outer.units, "filter_size": self.inner.units}

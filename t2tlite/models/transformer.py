@@ -156,6 +156,7 @@ class Transformer(keras.Model):
                 ops.swapaxes(memory_values, 0, 1),
                 layer.self_attention.joint_kernel(),
                 layer.cross_attention.query_kernel(),
+                layer.feed_forward.transposed_kernels(),
             )
             caches.append(cache)
         return DecodingCache(tuple(caches), memory_bias[:, 0])

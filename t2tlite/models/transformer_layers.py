@@ -165,7 +165,7 @@ class DecoderLayer(TransformerLayer):
         y = layer.attend_hypotheses(queries, cache.memory_keys, cache.memory_values, memory_bias)
         x = self.cross_attention_residual.leave(x, y)
         y = self.feed_forward_residual.enter(x)
-        return self.feed_forward_residual.leave(x, self.feed_forward(y)), cache
+        return self.feed_forward_residual.leave(x, self.feed_forward.step(y, cache.feed_forward)), cache
 
     def _self_attention_step(
         self, y: Tensor, cache: LayerCache, slot: CacheSlot, bias: Tensor

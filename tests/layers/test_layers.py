@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention, randomise
 
+from t2tlite.layers import sublayer
 from t2tlite.layers.attention import MultiHeadAttention, attention_weights, causal_mask, padding_mask
 from t2tlite.layers.embedding import Embedding
 from t2tlite.layers.sublayer import Dropout, FeedForward, LayerNormalization, Residual, fold
@@ -74,7 +75,9 @@ def test_the_causal_mask_hides_later_positions():
     assert (bias[bias != 0] == -1e9).all()
 
 
-def test_feed_forward():
+@pytest.mark.parametrize("avx2", [False, True])
+def test_feed_forward(monkeypatch, avx2):
+    monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: avx2)
     layer = FeedForward(HIDDEN, 12, dropout=0.0)
     x = normal(2, 3, HIDDEN)
     layer(x)
@@ -82,7 +85,18 @@ def test_feed_forward():
     w1, b1, w2, b2 = (
         np.asarray(v, np.float64) for v in (layer.inner.kernel, layer.inner.bias, layer.outer.kernel, layer.outer.bias)
     )
-    np.testing.assert_allclose(layer(x), np.maximum(x @ w1 + b1, 0) @ w2 + b2, rtol=1e-4, atol=1e-4)
+    expected = np.maximum(x @ w1 + b1, 0) @ w2 + b2
+    np.testing.assert_allclose(layer(x), expected, rtol=1e-4, atol=1e-4)
+    kernels = layer.transposed_kernels()
+    assert [tuple(kernel.shape) for kernel in kernels] == [(12, HIDDEN), (HIDDEN, 12)] * avx2
+    np.testing.assert_allclose(layer.step(x[0], kernels), expected[0], rtol=1e-4, atol=1e-4)
+
+
+def test_feed_forward_in_bfloat16_keeps_its_kernels(monkeypatch):
+    monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: True)
+    layer = FeedForward(HIDDEN, 12, dropout=0.0, dtype="mixed_bfloat16")
+    layer(normal(2, 3, HIDDEN))
+    assert layer.transposed_kernels() == ()
 
 
 @pytest.mark.parametrize("shape", [(7, HIDDEN), (2, 3, HIDDEN)])

@@ -19,6 +19,7 @@ from tiny_transformer import (
 )
 
 from t2tlite.config import HParams
+from t2tlite.layers import sublayer
 from t2tlite.layers.sublayer import Dropout
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.types import AttentionWeights, DecodingCache, Seq2SeqModel
@@ -94,7 +95,9 @@ def test_padding_and_other_sentences_change_nothing(model):
         assert_same_logits(wide[b, : lengths[b]], alone[0])
 
 
-def test_step_by_step_equals_the_full_pass(model):
+@pytest.mark.parametrize("avx2", [False, True])
+def test_step_by_step_equals_the_full_pass(model, monkeypatch, avx2):
+    monkeypatch.setattr(sublayer, "cpu_ends_at_avx2", lambda: avx2)
     expected = logits_of(model, SOURCES, TARGETS)
     batch, length = TARGETS.shape
     cache = model.start_decoding(SOURCES, beam_size=1, length=length)
