@@ -37,7 +37,7 @@ ROWS: dict[tuple[str, ...], tuple[set[str] | None, set[str] | None]] = {
     ("trees",):              ({"files"},                                set()),
     ("metrics",):            (set(),                                    {"sacrebleu", "sacremoses"}),
     ("tasks",):              ({"metrics", "registry", "trees"},         set()),
-    ("layers",):             ({"tokens", "types"},                      {"keras", "numpy"}),
+    ("layers",):             ({"machine", "tokens", "types"},           {"keras", "numpy"}),
     ("layers.kv_cache",):    ({"types"},                                {"keras", "tensorflow"}),
     ("models",):             ({"config", "layers", "types"},            {"keras", "numpy"}),
     ("data",):               (TEXT | {"checked_fields", "config", "console", "quiet"}, ANYTHING),
