@@ -1,4 +1,4 @@
-"""The peak memory of t2t-datagen, t2t-trainer and t2t-decoder on 1, 10 and 36 million sentence pairs.
+"""The peak memory of t2t-datagen, t2t-trainer and t2t-decoder on 1, 10 and 36 million sentence pairs, and their time.
 
     python benchmarks/command_memory.py --folder=/somewhere/large
     python benchmarks/command_memory.py --folder=/somewhere/large --millions 36 --commands trainer decoder
@@ -6,7 +6,8 @@
 The text is a million random pairs, about 20 words a side, repeated. Without `datagen`, the token shards of the first
 million are repeated instead, as hard links. t2t-trainer trains transformer_tiny for 20 steps; another model needs
 memory of its own. t2t-decoder translates the sources with that model, and is stopped after a thousand. Memory is that
-of all processes of a command, sampled. Pages of mapped shards count, although the system may take them back.
+of all processes of a command, sampled. Pages of mapped shards count, although the system may take them back. Time is
+that of the whole command; t2t-trainer's grows with the pairs only by the batch plan.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import document
 from datagen_throughput import PeakMemory, RandomText
@@ -50,20 +53,28 @@ def main(argv: Sequence[str] | None = None) -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for millions in args.millions:
-        memory = measure(args, millions)
-        rows.append([f"{millions:,}", *(document.number(memory[name]) for name in args.commands)])
-        print(f"{millions} million pairs: {memory}", flush=True)
-    print(document.table(["million pairs", *(f"t2t-{name}, MB" for name in args.commands)], rows))
+        costs = measure(args, millions)
+        rows.append([f"{millions:,}", *(document.number(value) for name in args.commands for value in costs[name])])
+        print(f"{millions} million pairs: {costs}", flush=True)
+    header = [f"t2t-{name}, {unit}" for name in args.commands for unit in ("MB", "s")]
+    print(document.table(["million pairs", *header], rows))
     print(document.machine())
 
 
-def measure(args: argparse.Namespace, millions: int) -> dict[str, float]:
-    """The peak memory of each of the commands on so many million pairs, in MB."""
+class Cost(NamedTuple):
+    """What a command took."""
+
+    peak_memory_mb: float
+    seconds: float
+
+
+def measure(args: argparse.Namespace, millions: int) -> dict[str, Cost]:
+    """What each of the commands takes on so many million pairs."""
     data, run = args.folder / f"data-{millions}", args.folder / f"run-{millions}"
     text = write_text(args.folder, "train", args.pairs, millions)
-    memory = {}
+    costs = {}
     if "datagen" in args.commands:
-        memory["datagen"] = datagen(args, data, text)
+        costs["datagen"] = datagen(args, data, text)
     else:
         first = args.folder / "data-1"
         if not first.exists():
@@ -73,11 +84,11 @@ def measure(args: argparse.Namespace, millions: int) -> dict[str, float]:
     if "trainer" in args.commands:
         shutil.rmtree(run, ignore_errors=True)
         places = f"--data_dir={data}", f"--output_dir={run}"
-        memory["trainer"] = peak_memory_mb("trainer", "--hparams_set=transformer_tiny", "--train_steps=20", *places)
+        costs["trainer"] = cost("trainer", "--hparams_set=transformer_tiny", "--train_steps=20", *places)
     if "decoder" in args.commands:
         flags = f"--output_dir={run}", f"--decode_from_file={text[0]}"
-        memory["decoder"] = peak_memory_mb("decoder", *flags, lines=SENTENCES)
-    return memory
+        costs["decoder"] = cost("decoder", *flags, lines=SENTENCES)
+    return costs
 
 
 def write_text(folder: Path, split: str, pairs: int, times: int = 1) -> tuple[Path, Path]:
@@ -92,14 +103,14 @@ def write_text(folder: Path, split: str, pairs: int, times: int = 1) -> tuple[Pa
     return paths
 
 
-def datagen(args: argparse.Namespace, data: Path, text: tuple[Path, Path]) -> float:
-    """Makes the data anew; the peak memory in MB."""
+def datagen(args: argparse.Namespace, data: Path, text: tuple[Path, Path]) -> Cost:
+    """Makes the data anew."""
     shutil.rmtree(data, ignore_errors=True)
     names = "train_source", "train_target", "dev_source", "dev_target"
     paths = *text, *write_text(args.folder, "dev", min(500, args.pairs))
     files = (f"--{name}={path}" for name, path in zip(names, paths, strict=True))
     flags = f"--problem={PROBLEM}", f"--data_dir={data}", f"--vocab_size={args.vocab_size}"
-    return peak_memory_mb("datagen", *flags, *files)
+    return cost("datagen", *flags, *files)
 
 
 def repeat_shards(source: Path, data: Path, times: int) -> None:
@@ -118,12 +129,13 @@ def repeat_shards(source: Path, data: Path, times: int) -> None:
     write_record(data / MANIFEST, dataclasses.replace(manifest, splits=splits))
 
 
-def peak_memory_mb(command: str, *flags: str, lines: int | None = None) -> float:
-    """Runs a command, if `lines` are given until it has printed these; the most memory of its processes, in MB.
+def cost(command: str, *flags: str, lines: int | None = None) -> Cost:
+    """Runs a command, if `lines` are given until it has printed these; the most memory of its processes, and its time.
 
     Raises RuntimeError with the end of its error output if it fails.
     """
     arguments = [sys.executable, "-m", f"t2tlite.bin.t2t_{command}", *flags]
+    start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=errors, text=True)
         with process, PeakMemory(process.pid) as memory:
@@ -133,7 +145,7 @@ def peak_memory_mb(command: str, *flags: str, lines: int | None = None) -> float
         if process.returncode and printed != lines:
             errors.seek(0)
             raise RuntimeError(f"t2t-{command} failed with status {process.returncode}:\n{errors.read()[-2000:]}")
-    return memory.mb
+    return Cost(memory.mb, time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -242,7 +243,7 @@ def test_repeated_shards_are_data_to_train_on(tiny_run, tmp_path):
     np.testing.assert_array_equal(three.store("train").source_lengths, np.tile(sources, 3))
 
 
-def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch):
+def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch, capsys):
     """The data of the first size are made, not repeated."""
     from t2tlite.data.dataset import open_dataset
 
@@ -250,17 +251,20 @@ def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch
     dataset = open_dataset(tiny_run.data)
     monkeypatch.setattr(command_memory, "PROBLEM", dataset.name)
     monkeypatch.setattr(command_memory, "datagen", lambda args, data, text: shutil.copytree(tiny_run.data, data))
-    monkeypatch.setattr(command_memory, "peak_memory_mb", lambda *flags: 1.0)
+    monkeypatch.setattr(command_memory, "cost", lambda *flags: command_memory.Cost(123.0, 4.5))
     command_memory.main([f"--folder={tmp_path}", "--millions", "1", "2", "--commands", "trainer", "--pairs=10"])
     pairs = [open_dataset(tmp_path / f"data-{millions}").manifest.training.pairs for millions in (1, 2)]
     assert pairs == [dataset.manifest.training.pairs, 2 * dataset.manifest.training.pairs]
+    output = capsys.readouterr().out
+    assert "| t2t-trainer, MB |" in re.sub(" +", " ", output)
+    assert "| 2 | 123 | 4.5 |" in re.sub(" +", " ", output)
 
 
 def test_a_measured_command_that_fails_is_an_error():
     command_memory = importlib.import_module("command_memory")
     with pytest.raises(RuntimeError, match=r"t2t-evalb failed with status 1:\n(.|\n)*--gold"):
-        command_memory.peak_memory_mb("evalb")
-    assert command_memory.peak_memory_mb("evalb", "--help", lines=1) > 0
+        command_memory.cost("evalb")
+    assert min(command_memory.cost("evalb", "--help", lines=1)) > 0
 
 
 @pytest.mark.slow
