@@ -60,9 +60,10 @@ def test_alignments_are_refused(server):
 
 
 def test_text_between_tags_is_translated_by_itself(server, translator):
-    request = {"q": "<p><b>red</b> cat sees dog</p>", "source": "en", "target": "de", "format": "html"}
-    red, rest = translator.translate(["red", "cat sees dog"], beam_size=2)
-    assert server.post("/translate", request).json() == {"translatedText": f"<p><b>{red}</b> {rest}</p>"}
+    text = "<p><b>red cat sees dog</b> mouse hears horse</p>"
+    request = {"q": text, "source": "en", "target": "de", "format": "html"}
+    bold, rest = translator.translate(["red cat sees dog", "mouse hears horse"], beam_size=2)
+    assert server.post("/translate", request).json() == {"translatedText": f"<p><b>{bold}</b> {rest}</p>"}
 
 
 def test_option_without_support_is_refused_at_loading(tiny_run, tmp_path):

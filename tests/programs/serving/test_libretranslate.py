@@ -80,25 +80,23 @@ def test_inline_tags_are_in_every_alternative(server, translator):
     assert [text.count("<b>rot</b>") for text in texts] == [1, 1]
 
 
-def in_pieces(translator, *pieces):
-    return dict(zip(pieces, translator.translate(pieces), strict=True))
+# A model that has learned sentences has no clear translation of the word `red` alone: any words may be there.
+IN_PIECES = "<b>[a-z ]+</b> katze hund sieht"
 
 
-def test_many_tags_times_alternatives_are_translated_in_pieces(server, translator, monkeypatch):
+def test_many_tags_times_alternatives_are_translated_in_pieces(server, monkeypatch):
     monkeypatch.setattr("t2tlite.programs.serving.libretranslate.MAX_PLACED_TAGS", 3)
-    text, pieces = "<b>red</b> cat sees dog", in_pieces(translator, "red", "cat sees dog")
+    text = "<b>red</b> cat sees dog"
     assert translate_html(server, text)["translatedText"] == "katze <b>rot</b> hund sieht"
     answer = translate_html(server, text, alternatives=1)
-    assert answer["translatedText"] == f"<b>{pieces['red']}</b> {pieces['cat sees dog']}"
+    assert re.fullmatch(IN_PIECES, answer["translatedText"])
     assert len(answer["alternatives"]) == 1
 
 
 def test_sentence_too_long_with_its_tags_is_translated_in_pieces(server, translator, monkeypatch):
     tokens = len(translator.source_encoder.encode(SENTENCE))
     monkeypatch.setattr("t2tlite.programs.serving.served_model.MAX_SENTENCE_TOKENS", tokens - 1)
-    pieces = in_pieces(translator, "red", "cat sees dog")
-    expected = f"<b>{pieces['red']}</b> {pieces['cat sees dog']}"
-    assert translate_html(server, "<b>red</b> cat sees dog")["translatedText"] == expected
+    assert re.fullmatch(IN_PIECES, translate_html(server, "<b>red</b> cat sees dog")["translatedText"])
     response = server.post("/translate", {"q": f"<p>{SENTENCE}</p>", "source": "en", "target": "de", "format": "html"})
     assert response.status_code == 413
     assert f"A sentence must have at most {tokens - 1} tokens." in response.json()["error"]
