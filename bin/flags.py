@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import importlib
 import os
 import shlex
@@ -33,7 +34,7 @@ from t2tlite.bin.user_package import import_user_package
 from t2tlite.checked_fields import CheckedFields
 from t2tlite.console import say
 from t2tlite.data.pipeline import Pipeline
-from t2tlite.quiet import quiet_stderr
+from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
     from t2tlite.data.dataset import Dataset
@@ -106,8 +107,11 @@ class Command(NamedTuple):
             import_user_package(args.t2t_usr_dir)
         other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
         if self.takes("verbosity") and not other_engine:
-            with quiet_stderr():
-                import tensorflow as tf
+            if "tensorflow" not in sys.modules:
+                import_tensorflow()
+                gc.freeze()  # no garbage collection looks through TensorFlow's objects, nor does the end of the process
+            import tensorflow as tf
+
             tf.get_logger().setLevel(args.verbosity.upper())
 
     def takes(self, name: str) -> bool:

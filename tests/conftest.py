@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import shutil
 import signal
@@ -17,7 +18,7 @@ import pytest
 import tiny_treebank
 from fixture_files import FIXTURES
 
-from t2tlite.quiet import quiet_stderr
+from t2tlite.quiet import import_tensorflow
 
 if TYPE_CHECKING:
     from tiny_run import TinyRun
@@ -41,8 +42,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if is_worker:  # processes that share the machine's cores need no threads of their own
         os.environ.setdefault("TF_NUM_INTRAOP_THREADS", "1")
     if is_worker or config.getoption("dist", "no") == "no":
-        with quiet_stderr():
-            import tensorflow as tf
+        import_tensorflow()
+        gc.freeze()  # as in the commands
+        import tensorflow as tf
 
         # Only possible before TensorFlow first runs anything, so here and not in the fixture.
         tf.config.set_logical_device_configuration(

@@ -1,11 +1,15 @@
-"""What native libraries print while they load."""
+"""What native libraries print while they load; how TensorFlow is imported."""
 
+import gc
+import importlib
 import os
+import sys
 import threading
 
 import pytest
 
-from t2tlite.quiet import quiet_stderr
+from t2tlite.bin import flags
+from t2tlite.quiet import import_tensorflow, quiet_stderr
 
 
 @pytest.fixture
@@ -99,3 +103,51 @@ def test_no_file_stays_open(level):
         with quiet_stderr():
             pass
     assert (len(os.listdir("/proc/self/fd")) if count else 0) == count
+
+
+@pytest.fixture
+def imports(monkeypatch):
+    """Lets TensorFlow seem not to be imported, and its import do nothing; whether garbage is collected meanwhile."""
+    enabled = []
+    tensorflow = sys.modules["tensorflow"]
+
+    def import_module(name):
+        enabled.append(gc.isenabled())
+        sys.modules[name] = tensorflow
+
+    monkeypatch.delitem(sys.modules, "tensorflow")
+    monkeypatch.setattr(importlib, "import_module", import_module)
+    return enabled
+
+
+def test_collector_pauses_while_tensorflow_is_imported(imports):
+    import_tensorflow()
+    assert imports == [False]
+    assert gc.isenabled()
+
+
+def test_collector_is_enabled_again_after_a_failed_import(monkeypatch):
+    def fail_to_import(name):
+        raise ImportError(f"no {name}")
+
+    monkeypatch.setattr(importlib, "import_module", fail_to_import)
+    with pytest.raises(ImportError, match="no tensorflow"):
+        import_tensorflow()
+    assert gc.isenabled()
+
+
+def test_disabled_collector_stays_disabled(imports):
+    gc.disable()
+    try:
+        import_tensorflow()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_commands_freeze_the_objects_of_tensorflow_once(imports, monkeypatch):
+    calls = []
+    monkeypatch.setattr(gc, "freeze", lambda: calls.append("tensorflow" in sys.modules))
+    command = flags.Command("Doc.", ["verbosity"], lambda args: None)
+    assert command([]) == command([]) == 0
+    assert calls == [True]

@@ -16,7 +16,7 @@ from t2tlite.files.checkpoint_paths import find_checkpoint, step_of
 from t2tlite.programs.export.ctranslate2_decoder import SUPPORTED
 from t2tlite.programs.runs.ctranslate2_run import open_converted
 from t2tlite.programs.runs.translator import Translator
-from t2tlite.quiet import quiet_stderr
+from t2tlite.quiet import import_tensorflow
 from t2tlite.run_folder import RunFolder
 
 
@@ -52,8 +52,9 @@ def load(
     if engine == CTRANSLATE2:
         opened = open_converted(folder, checkpoint, quantization, report, threads)
     else:
-        with quiet_stderr():
-            from t2tlite.programs.runs.keras_run import open_keras
+        import_tensorflow()
+        from t2tlite.programs.runs.keras_run import open_keras
+
         opened = open_keras(folder, checkpoint, hparams.jit_compile if jit_compile is None else jit_compile)
     label = _label(folder, manifest.name, opened.parameters, checkpoint)
     translator = Translator(opened, encoders, manifest, checkpoint, label)
