@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from fastapi import Request
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 from python_multipart import FormParser
 from python_multipart.multipart import Field, File, parse_options_header
@@ -25,6 +25,7 @@ NOT_A_FORM = "The body must be a form in UTF-8, or JSON with Content-Type: appli
 
 Fields = dict[str, object]  # of a form, or of a JSON object
 Body = TypeVar("Body", bound=RequestBody)
+Content = TypeVar("Content", bound=BaseModel)
 
 
 def media_type(request: Request) -> str:
@@ -73,8 +74,13 @@ def from_body(body: bytes, kind: type[Body]) -> Body:
     for name in content:  # before pydantic, which would make a record of each unknown field
         if name not in kind.model_fields:
             raise RequestError(400, f"There is no field {name[:SHOWN]!r}. The page /docs lists the fields.")
+    return checked(content, kind)
+
+
+def checked(fields: Fields, kind: type[Content]) -> Content:
+    """A request from its fields; RequestError 400 if one is missing or wrong."""
     try:
-        return kind.model_validate(content)
+        return kind.model_validate(fields)
     except ValidationError as error:
         raise RequestError(400, sentence_about(error.errors(include_url=False))) from error
 
@@ -130,7 +136,8 @@ def sentence_about(errors: Sequence[ErrorDetails]) -> str:
     first, path = errors[0], _path(errors[0])
     if first["type"] == "missing":
         return f"The field {path[0]} is required. It is missing."
-    needed = first["msg"].removeprefix("Input should be ")
+    too_long = first["type"] == "int_parsing_size"  # a number of thousands of digits, as text
+    needed = "a smaller number" if too_long else first["msg"].removeprefix("Input should be ")
     alternatives = [error for error in errors if _path(error)[:1] == path[:1]]
     if len(alternatives) > 1:  # a text, or a list of texts: what is wrong with the list's entry, if it is one
         first = next((error for error in alternatives if len(_path(error)) > 1), first)

@@ -5,29 +5,23 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+from t2tlite.programs.serving.schemas import LibreDetection
 
 READ = 4000  # characters of a text
 CLEAR = 1.5  # how much likelier than the next language one must be
 SURE = 0.5  # the probability that one needs among all 140, if the classifier does not know all candidates
 
 
-class Detected(NamedTuple):
-    """A language and how probable it is."""
-
-    language: str
-    confidence: float  # percent
-
-
-def detect(text: str, candidates: Sequence[str]) -> list[Detected]:
+def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
     """The candidates that a text may be in, most likely first.
 
     If nothing speaks for one of them (no letter, or two are about as likely), the first one with confidence 0. A
     candidate that the classifier does not know is never detected.
     """
-    undecided = [Detected(code, 0.0) for code in candidates[:1]]
+    undecided = [LibreDetection(language=code, confidence=0.0) for code in candidates[:1]]
     text = text[:READ]
     if not any(character.isalpha() for character in text):
         return undecided
@@ -41,7 +35,7 @@ def detect(text: str, candidates: Sequence[str]) -> list[Detected]:
     if best < CLEAR * second or (not restricted and best < SURE):
         return undecided
     percents = {code: round(100 * float(probabilities[label]), 1) for code, label in labels.items() if label}
-    likely = [Detected(code, percent) for code, percent in percents.items() if percent > 0]
+    likely = [LibreDetection(language=code, confidence=percent) for code, percent in percents.items() if percent > 0]
     return sorted(likely, key=lambda detected: -detected.confidence)
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from fastapi import APIRouter, Request
 
+from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.serving import schemas
-from t2tlite.programs.serving.bodies import Fields
-from t2tlite.programs.serving.detection import Detected, detect
+from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
@@ -20,7 +20,6 @@ from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
 
 AUTO = "auto"
-FORMATS = ("text", "html")
 SHOWN = 40  # characters of a value in a message
 TOO_MUCH = 400  # LibreTranslate's status for too much text
 
@@ -35,11 +34,11 @@ router = APIRouter(tags=["LibreTranslate"])
 )
 async def translate(service: CurrentService, request: Request) -> schemas.LibreTranslateResponse:
     """Translates a text, or each text of a list."""
-    fields = await read_fields(service, request)
-    prepared = await service.in_thread(_prepare, service, fields)
+    body = await read_fields(service, request, schemas.LibreTranslateRequest)
+    prepared = await service.in_thread(_prepare, service, body)
     job = prepared.job
     results = await service.compute(request, job.function, job.sentences, job.tokens)
-    return await service.in_thread(_response, prepared, results)
+    return await service.in_thread(_response, body, prepared, results)
 
 
 @router.post(
@@ -49,11 +48,9 @@ async def translate(service: CurrentService, request: Request) -> schemas.LibreT
 )
 async def detect_language(service: CurrentService, request: Request) -> list[schemas.LibreDetection]:
     """Which of the languages served a text is in, most likely first."""
-    fields = await read_fields(service, request)
-    texts = _texts(_required(fields, "q"))
+    texts = as_list((await read_fields(service, request, schemas.LibreDetectRequest)).q)
     service.check_size(texts, status=TOO_MUCH)
-    detected = await service.in_thread(detect, "\n".join(texts), list(service.catalogue.languages()))
-    return [_detection(language) for language in detected]
+    return await service.in_thread(detect, "\n".join(texts), list(service.catalogue.languages()))
 
 
 @router.get("/languages", summary="The languages served")
@@ -87,28 +84,19 @@ class Prepared(NamedTuple):
 
     job: TranslationJob
     documents: Sequence[Document]
-    alternatives: int
-    detected: Detected | None
-    is_list: bool
+    detected: schemas.LibreDetection | None
 
 
-def _prepare(service: Service, fields: Fields) -> Prepared:
-    q, source, target = (_required(fields, name) for name in ("q", "source", "target"))
-    texts = _texts(q)
-    text_format = fields.get("format") or "text"
-    if text_format not in FORMATS:
-        raise RequestError(400, f"format must be text or html. Received: {str(text_format)[:SHOWN]!r}.")
-    alternatives = _whole_number(fields.get("alternatives") or 0)
+def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
+    texts, n_best = as_list(body.q), 1 + body.alternatives
     service.check_size(texts, status=TOO_MUCH)
-    if not (isinstance(source, str) and isinstance(target, str)):
-        raise RequestError(400, "source and target must be language codes, such as en.")
-    read = HtmlText if text_format == "html" else PlainText
+    read = HtmlText if body.format == "html" else PlainText
     documents: list[Document] = [read(text) for text in texts]
-    detected = _detect_source(service.catalogue, _pieces(documents), target) if source == AUTO else None
-    model = service.catalogue.translator(detected.language if detected else source, target)
-    options = model.decode_options(n_best=1 + alternatives)
+    detected = _detect_source(service.catalogue, _pieces(documents), body.target) if body.source == AUTO else None
+    model = service.catalogue.translator(detected.language if detected else body.source, body.target)
+    options = model.decode_options(n_best)
     inline_tags = sum(document.inline_tags for document in documents)
-    if inline_tags and not (model.aligns and inline_tags * (1 + alternatives) <= MAX_PLACED_TAGS):
+    if inline_tags and not (model.aligns and inline_tags * n_best <= MAX_PLACED_TAGS):
         documents, inline_tags = _without_inline_tags(texts), 0
     try:
         job = TranslationJob(model, _pieces(documents), options, aligned=bool(inline_tags))
@@ -117,7 +105,7 @@ def _prepare(service: Service, fields: Fields) -> Prepared:
             raise
         documents = _without_inline_tags(texts)  # whose sentences are shorter
         job = TranslationJob(model, _pieces(documents), options)
-    return Prepared(job, documents, alternatives, detected, isinstance(q, list))
+    return Prepared(job, documents, detected)
 
 
 def _without_inline_tags(texts: Sequence[str]) -> list[Document]:
@@ -129,11 +117,13 @@ def _pieces(documents: Sequence[Document]) -> list[str]:
     return [text for document in documents for text in document.texts]
 
 
-def _response(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]) -> schemas.LibreTranslateResponse:
-    ranks = [_at_rank(prepared, results, rank) for rank in range(1 + prepared.alternatives)]
+def _response(
+    body: schemas.LibreTranslateRequest, prepared: Prepared, results: Sequence[Sequence[AlignedOutput]]
+) -> schemas.LibreTranslateResponse:
+    ranks = [_at_rank(prepared, results, rank) for rank in range(1 + body.alternatives)]
     others = [list(texts) for texts in zip(*ranks[1:], strict=True)]
-    detected = _detection(prepared.detected) if prepared.detected else None
-    if not prepared.is_list:
+    detected = prepared.detected
+    if isinstance(body.q, str):
         return schemas.LibreTranslateResponse(
             translatedText=ranks[0][0], alternatives=others[0] if others else None, detectedLanguage=detected
         )
@@ -150,11 +140,7 @@ def _at_rank(prepared: Prepared, results: Sequence[Sequence[AlignedOutput]], ran
     return [document.translated(translations) for document in prepared.documents]
 
 
-def _detection(detected: Detected) -> schemas.LibreDetection:
-    return schemas.LibreDetection(confidence=detected.confidence, language=detected.language)
-
-
-def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> Detected:
+def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> schemas.LibreDetection:
     """The language from which to translate; RequestError 400 if several are possible and nothing tells which."""
     possible = [code for code, targets in catalogue.languages().items() if target in targets]
     if not possible:
@@ -165,27 +151,3 @@ def _detect_source(catalogue: Catalogue, texts: Sequence[str], target: str) -> D
         advice = f"Set source to {' or '.join(possible)}."
         raise RequestError(400, f"The language of the text cannot be detected. {advice}")
     return detected
-
-
-def _required(fields: Fields, name: str) -> object:
-    if not fields.get(name):
-        raise RequestError(400, f"The field {name} is required. It is missing or empty.")
-    return fields[name]
-
-
-def _texts(q: object) -> list[str]:
-    texts = []
-    for text in q if isinstance(q, list) else [q]:
-        if not isinstance(text, str):
-            raise RequestError(400, "q must be a string or a list of strings.")
-        texts.append(text)
-    return texts
-
-
-def _whole_number(value: object) -> int:
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 6:
-        return int(value)
-    if type(value) is int and value >= 0:
-        return min(value, 99_999)  # too many in any case
-    shown = repr(str(value)[:SHOWN]) if type(value) is not int or value > -99_999 else "a large negative number"
-    raise RequestError(400, f"alternatives must be a whole number of 0 or more. Received: {shown}.")

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse, Response, StreamingResponse
 from pydantic import BaseModel
 
 from t2tlite.decoding.engine import TENSORFLOW
+from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
@@ -73,7 +74,7 @@ async def parse(service: CurrentService, request: Request) -> schemas.ParseRespo
     """Parses each sentence; a blank one is not computed."""
     body = await read_json(service, request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
-    service.check_size([body.q] if isinstance(body.q, str) else body.q)
+    service.check_size(as_list(body.q))
     sentences = await service.in_thread(_sentences, body.q)
     visible = [sentence for sentence in sentences if sentence]
     tokens = await service.in_thread(model.search_token_counts, visible, model.options.beam_size)
@@ -139,7 +140,7 @@ def _translation_job(service: Service, body: schemas.TranslateRequest) -> Transl
     model = service.catalogue.translator(body.source, body.target)
     if body.stream and not isinstance(body.q, str):
         raise RequestError(400, "With stream, q must be a string. Received: a list. Send a request for each text.")
-    texts = [body.q] if isinstance(body.q, str) else body.q
+    texts = as_list(body.q)
     service.check_size(texts)
     options = model.decode_options(body.n_best, body.beam_size, body.alpha)
     if body.alignments and not model.aligns:

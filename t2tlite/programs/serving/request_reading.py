@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import Request
 from pydantic import BaseModel
 
 from t2tlite.programs.serving import bodies
+from t2tlite.programs.serving.bodies import Body, Content
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.options import MAX_BODY_BYTES
-from t2tlite.programs.serving.schemas import ErrorResponse, RequestBody
+from t2tlite.programs.serving.schemas import ErrorResponse
 from t2tlite.programs.serving.service import Service
-
-Body = TypeVar("Body", bound=RequestBody)
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": text}
@@ -47,10 +46,10 @@ async def read_json(service: Service, request: Request, kind: type[Body]) -> Bod
     return await service.in_thread(bodies.from_body, body, kind)
 
 
-async def read_fields(service: Service, request: Request) -> bodies.Fields:
-    """The fields of JSON, a form, or the address, as LibreTranslate's clients send them; raises RequestError.
+async def read_fields(service: Service, request: Request, kind: type[Content]) -> Content:
+    """The request in JSON, a form, or the address, as LibreTranslate's clients send it; raises RequestError.
 
-    An API key outside the body is checked before the body is read.
+    An API key outside the body is checked before the body is read. Empty fields count as missing.
     """
     key = key_of(request)
     if key:
@@ -67,7 +66,8 @@ async def read_fields(service: Service, request: Request) -> bodies.Fields:
     if not key:
         api_key = fields.get("api_key")
         service.check_key(api_key.encode("utf-8", "replace") if isinstance(api_key, str) else None)
-    return fields
+    filled = {name: value for name, value in fields.items() if value}
+    return await service.in_thread(bodies.checked, filled, kind)
 
 
 def takes(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:

@@ -7,7 +7,7 @@ wrong entry, so that a request of many wrong entries costs no more than others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, Strict
 
@@ -244,17 +244,17 @@ class ModelsResponse(ResponseBody):
 
 
 class LibreTranslateRequest(BaseModel):
-    """What LibreTranslate's clients send."""
+    """What LibreTranslate's clients send; forms have numbers as text, and other fields are ignored."""
 
-    q: str | list[str] = Field(description="A text, or a list of texts.", examples=["The cat sees the dog."])
+    q: str | Texts = Field(description="A text, or a list of texts.", examples=["The cat sees the dog."])
     source: str = Field(description="Language code, or `auto`.", examples=["en"])
     target: str = Field(description="Language code.", examples=["de"])
-    format: str = Field(
+    format: Literal["text", "html"] = Field(
         default="text",
         description="`text`, or `html`: each sentence is translated whole, its inline tags are put around the "
         "words aligned to theirs, and other markup, scripts and style sheets stay as they are.",
     )
-    alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0)
+    alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0, le=MAX_COUNT)
     api_key: str = Field(default="", description="Where one is needed.")
 
 
@@ -282,7 +282,7 @@ class LibreTranslateResponse(ResponseBody):
 class LibreDetectRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str | list[str] = Field(description="A text; of a list, all texts together.", examples=["The cat sees the dog."])
+    q: str | Texts = Field(description="A text; of a list, all texts together.", examples=["The cat sees the dog."])
     api_key: str = Field(default="", description="Where one is needed.")
 
 

@@ -10,6 +10,7 @@ from t2tlite.data.manifest import Languages
 from t2tlite.programs.serving.detection import detect
 from t2tlite.programs.serving.languages import language_name, language_pairs, with_tags
 from t2tlite.programs.serving.options import RunOptions
+from t2tlite.programs.serving.schemas import LibreDetection
 
 
 @pytest.fixture
@@ -90,4 +91,4 @@ def test_a_language_is_detected(text, candidates, language):
 
 @pytest.mark.parametrize("text", ["", "123 456", "xyzzy"])
 def test_nothing_speaks_for_a_language(text):
-    assert detect(text, ["de", "en"]) == [("de", 0.0)]
+    assert detect(text, ["de", "en"]) == [LibreDetection(language="de", confidence=0.0)]

@@ -17,7 +17,7 @@ from t2tlite.programs.serving.bodies import form_fields, from_body
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.middleware import check_sender
 from t2tlite.programs.serving.options import ServerOptions
-from t2tlite.programs.serving.schemas import ScoreRequest, TranslateRequest
+from t2tlite.programs.serving.schemas import LibreTranslateRequest, ScoreRequest, TranslateRequest
 from t2tlite.programs.serving.sentence_splitter import split_text
 
 SENTENCE = "red cat sees dog"
@@ -114,6 +114,7 @@ def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, l
     ("kind", "content", "message"),
     [
         (TranslateRequest, {"q": [1] * 300_000}, r"q\[0\] must be a string. Received: 1\."),
+        (LibreTranslateRequest, {"q": [1] * 300_000, "source": "en", "target": "de"}, r"q\[0\] must be a string"),
         (ScoreRequest, {"pairs": [1] * 300_000}, r"pairs\[0\] must be a valid tuple\. Received: 1\."),
         (TranslateRequest, {f"a{i}": 1 for i in range(60_000)}, "There is no field 'a0'"),
     ],
