@@ -1,10 +1,11 @@
-"""A server in a thread of the test's process, on the loopback interface, and requests to it."""
+"""A server in a thread of the test's process, on the loopback interface, requests to it, and translators for it."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,8 +18,11 @@ from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
 from t2tlite.programs.serving.server import DrainingServer, bind, run_server
 from t2tlite.programs.serving.service import Service
+from t2tlite.tasks.parsing import Parse, ParsingTask
+from t2tlite.trees.tree import Tree, parse_tree
 
 TIMEOUT_S = 60
+WAIT_S = 30  # in which a test opens a gate
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,16 +50,55 @@ class Running:
         return self.post(path, content=body, headers={"Content-Type": content_type, **headers})
 
 
-def served(translator: Translator, source: str = "en", target: str = "de") -> ServedModel:
+class Changed:
+    """A translator with other attributes in place of some of its own."""
+
+    def __init__(self, translator: Any, **attributes: Any) -> None:
+        vars(self).update(attributes)
+        self._translator = translator
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._translator, name)
+
+
+class Gated(Changed):
+    """A translator that waits while its gate is closed, and records the sentences that it is given."""
+
+    def __init__(self, translator: Any) -> None:
+        super().__init__(translator)
+        self.gate, self.seen = threading.Event(), list[str]()
+
+    def decode(self, sentences: list[str], options: DecodeHParams) -> Any:
+        self.seen += sentences
+        assert self.gate.wait(WAIT_S)
+        return self._translator.decode(sentences, options)
+
+
+def tree_of(sentence: str) -> Tree:
+    """A noun phrase of a sentence's words."""
+    return parse_tree(f"(TOP (NP {' '.join(f'(NN {word})' for word in sentence.split())}))")
+
+
+def parser_of(translator: Any) -> Changed:
+    """A parser that gives each sentence the same kind of tree."""
+
+    def parse(sentences: list[str], **options: Any) -> list[Parse]:
+        return [Parse(tree_of(sentence), -0.25, -1.5, Counter({"added words": 2}), "") for sentence in sentences]
+
+    return Changed(translator, task=ParsingTask(), parse=parse)
+
+
+def served(translator: Translator, source: str = "en", target: str = "de", **more: Any) -> ServedModel:
     """A model with the options of its problem."""
-    return ServedModel(translator, source, target, DecodeHParams.of(translator.manifest.decode_defaults))
+    return ServedModel(translator, source, target, DecodeHParams.of(translator.manifest.decode_defaults), **more)
 
 
 @contextlib.contextmanager
-def running(models: Sequence[ServedModel], **options: Any) -> Iterator[Running]:
-    """A server of these models, ready until the end of the block."""
+def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Running]:
+    """A server of these models, ready until the end of the block; or, if they are None, one that still loads them."""
     service = Service(ServerOptions(**options))
-    service.ready(Catalogue(models))
+    if models is not None:
+        service.ready(Catalogue(models))
     server, listening, started = DrainingServer(service), bind("127.0.0.1", 0), threading.Event()
     thread = threading.Thread(target=run_server, args=(server, listening, started.set))
     thread.start()

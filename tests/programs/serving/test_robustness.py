@@ -8,49 +8,29 @@ import json
 import random
 import signal
 import socket
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 from malformed import MALFORMED, PATHS
-from running import Running, running, served
+from running import WAIT_S, Changed, Gated, Running, running, served
 
 from t2tlite.programs.serving.batching import WORKERS
-from t2tlite.programs.serving.served_model import ServedModel
 from t2tlite.programs.serving.server import bind
 
 SENTENCE = "red cat sees dog"
-WAIT_S = 30
-
-
-class Slow:
-    """A translator that waits until the test lets it go on, and records what it is given."""
-
-    def __init__(self, translator):
-        self._translator = translator
-        self.go, self.seen = threading.Event(), []
-
-    def __getattr__(self, name):
-        return getattr(self._translator, name)
-
-    def decode(self, sentences, options):
-        self.seen += sentences
-        assert self.go.wait(WAIT_S)
-        return self._translator.decode(sentences, options)
 
 
 @contextlib.contextmanager
 def slow_server(translator, **options):
     """A server whose translator waits, and the translator."""
-    slow = Slow(translator)
-    model = served(translator)
-    with running([ServedModel(slow, "en", "de", model.options)], **options) as server:
+    slow = Gated(translator)
+    with running([served(slow)], **options) as server:
         try:
             yield server, slow
         finally:
-            slow.go.set()
+            slow.gate.set()
 
 
 def occupy(server, slow, clients):
@@ -183,14 +163,10 @@ def test_response_body_does_not_wait_for_an_acknowledgement():
 
 
 def test_an_unexpected_error_is_logged_and_not_shown(translator, caplog):
-    class Broken:
-        def __getattr__(self, name):
-            return getattr(translator, name)
+    def fail(*_):
+        raise RuntimeError("a secret of /home/someone")
 
-        def decode(self, sentences, options):
-            raise RuntimeError("a secret of /home/someone")
-
-    with running([ServedModel(Broken(), "en", "de", served(translator).options)]) as server:
+    with running([served(Changed(translator, decode=fail))]) as server:
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert response.status_code == 500
         assert response.json() == {"error": "The server could not compute this request; its log says why."}
@@ -216,7 +192,7 @@ def test_full_queue_has_status_503_and_retry_after(translator):
         until(lambda: server.service.batcher.queue_length == 4)
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "1")
-        slow.go.set()
+        slow.gate.set()
         assert {output.result().status_code for output in requests} == {200}
 
 
@@ -248,7 +224,7 @@ def test_request_of_a_client_that_left_is_not_computed(translator, stream):
             connection.sendall(body)
             until(lambda: server.service.batcher.queue_length == 1)
         until(lambda: server.service.batcher.queue_length == 0)
-        slow.go.set()
+        slow.gate.set()
         assert {output.result().status_code for output in requests} == {200}
     assert slow.seen == [SENTENCE] * WORKERS
 
@@ -264,15 +240,14 @@ def test_accepted_requests_are_answered_after_sigterm(translator):
         response = server.post("/v1/translate", {"q": SENTENCE})
         assert (response.status_code, response.headers["retry-after"]) == (503, "5")
         assert response.json() == {"error": "The server is shutting down. Try again later."}
-        slow.go.set()
+        slow.gate.set()
         assert [output.result().status_code for output in requests] == [200] * 8
         server.thread.join(WAIT_S)
         assert not server.thread.is_alive()
 
 
-def test_a_server_that_loads_says_so(translator):
-    with running([served(translator)]) as server:
-        server.service.status = "loading"
+def test_a_server_that_loads_says_so():
+    with running(None) as server:
         assert server.get("/ready").status_code == 503
         assert server.get("/health").status_code == 200
         response = server.get("/v1/models")

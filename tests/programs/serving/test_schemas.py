@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from pydantic import TypeAdapter
-from running import running, served
+from running import parser_of, running, served
 
 from t2tlite.programs.serving import schemas
 
@@ -12,20 +12,9 @@ PAIR = {"source": "en", "target": "de"}
 TEXT = "red cat sees dog"
 
 
-class Parser:
-    """A model that makes trees, of which none is asked for."""
-
-    def __init__(self, translator):
-        self._translator = translator
-        self.task = type("Task", (), {"makes_trees": True, "name": "parsing"})
-
-    def __getattr__(self, name):
-        return getattr(self._translator, name)
-
-
 @pytest.fixture(scope="module")
 def both(translator):
-    with running([served(translator), served(Parser(translator), "en", "tree")]) as server:
+    with running([served(translator), served(parser_of(translator), "en", "tree")]) as server:
         yield server
 
 
@@ -37,7 +26,7 @@ def both(translator):
         ("/v1/translate", {"q": TEXT, "alignments": True}, schemas.TranslateResponse),
         ("/v1/score", {"pairs": [[TEXT, "katze"]]}, schemas.ScoreResponse),
         ("/v1/attention", {"q": TEXT}, schemas.AttentionResponse),
-        ("/v1/parse", {"q": [" "]}, schemas.ParseResponse),
+        ("/v1/parse", {"q": ["a cat ."]}, schemas.ParseResponse),
         ("/translate", {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1}, schemas.LibreTranslateResponse),
         ("/translate", {"q": [TEXT], **PAIR, "alternatives": 1}, schemas.LibreTranslateResponse),
         ("/detect", {"q": [TEXT]}, list[schemas.LibreDetection]),

@@ -7,22 +7,24 @@ from typing import Any
 
 import chromium
 import pytest
-from page_server import Gated, loading, ready, serving
-from page_use import TIMEOUT_MS
+from page_use import TIMEOUT_MS, models, serving
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from running import Gated
 
 
 @pytest.fixture(scope="module")
 def translator(tiny_run, load) -> Gated:
     """The tiny run's model, here with a gate that a test can close."""
-    return Gated(load(tiny_run.run, None))
+    translator = Gated(load(tiny_run.run, None))
+    translator.gate.set()
+    return translator
 
 
 @pytest.fixture(scope="module")
 def address(translator) -> Iterator[str]:
     """The address of a server that translates in both directions and parses."""
-    with serving(ready(loading(), translator)) as address:
-        yield address
+    with serving(models(translator)) as server:
+        yield server.url
 
 
 @pytest.fixture(scope="module")

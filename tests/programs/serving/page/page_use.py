@@ -1,13 +1,22 @@
-"""Texts and a script for the page, and steps that its tests share."""
+"""What the tests of the page share: texts, a script, servers that translate and parse, and steps."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
 
 from playwright.sync_api import Page, expect
+from running import Running, parser_of, running, served
+
+from t2tlite.programs.serving.served_model import ServedModel
 
 SENTENCE = "red cat sees dog today"
 TEXT = f"😀 {SENTENCE}.\n\nBird likes white fish."
+EXAMPLES = ("red cat sees dog", "bird likes <b>fish</b>")
+MAX_CHARACTERS = 5000
+ALL_PAIRS = (("en", "de"), ("de", "en"), ("en", "tree"))
 TIMEOUT_MS = 30_000  # building a search takes seconds on a busy machine
 # Answers to texts with the word "never" arrive late, even where the page no longer waits for them.
 LATE = """
@@ -24,6 +33,20 @@ window.fetch = async (path, options = {}) => {
   return response;
 };
 """
+
+
+def models(translator: Any, pairs: Sequence[tuple[str, str]] = ALL_PAIRS) -> list[ServedModel]:
+    """Models that translate in both directions and parse, or do what `pairs` say."""
+    parser = parser_of(translator)
+    return [
+        served(parser if target == "tree" else translator, source, target, examples=EXAMPLES)
+        for source, target in pairs
+    ]
+
+
+def serving(models: Sequence[ServedModel] | None, **options: Any) -> AbstractContextManager[Running]:
+    """A server of these models, or one that still loads them, for texts of up to MAX_CHARACTERS."""
+    return running(models, max_characters=MAX_CHARACTERS, **options)
 
 
 def translated(page: Page, text: str) -> None:

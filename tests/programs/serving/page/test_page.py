@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from page_server import EXAMPLES, MAX_CHARACTERS, loading, ready, serving, tree_of
-from page_use import LATE, SENTENCE, TEXT, TIMEOUT_MS, marks, translated
+from page_use import (
+    EXAMPLES,
+    LATE,
+    MAX_CHARACTERS,
+    SENTENCE,
+    TEXT,
+    TIMEOUT_MS,
+    marks,
+    models,
+    serving,
+    translated,
+)
 from playwright.sync_api import Page, expect
+from running import tree_of
 
 from t2tlite.programs.report.tree_drawing import tree_svg
+from t2tlite.programs.serving.served_model import Catalogue
 from t2tlite.trees.tree import format_tree
 
 
@@ -136,16 +147,16 @@ def test_swapping_languages(visit):
 
 
 def test_one_pair_has_names_without_drop_downs(visit, translator):
-    with serving(ready(loading(), translator, [("en", "de")])) as at:
-        page = visit(at=at)
+    with serving(models(translator, [("en", "de")])) as server:
+        page = visit(at=server.url)
         expect(page.locator(".pair")).to_have_text(re.compile(r"English\s+→\s+German"), use_inner_text=True)
         expect(page.locator("select:visible, #swap:visible, .pair label:visible")).to_have_count(0)
         translated(page, SENTENCE)
 
 
 def test_one_target_of_several_sources_is_named(visit, translator):
-    with serving(ready(loading(), translator, [("en", "de"), ("fr", "de")])) as at:
-        page = visit(at=at)
+    with serving(models(translator, [("en", "de"), ("fr", "de")])) as server:
+        page = visit(at=server.url)
         expect(page.get_by_role("combobox")).to_have_count(1)
         expect(page.locator(".pair b:visible")).to_have_text("German")
         expect(page.locator("#swap")).to_be_hidden()
@@ -229,20 +240,19 @@ def test_errors_are_sentences(visit):
 
 
 def test_typing_while_the_models_are_loaded(visit, translator):
-    service = loading()
-    with serving(service) as at:
-        page = visit(at=at)
+    with serving(None) as server:
+        page = visit(at=server.url)
         page.fill("#text", SENTENCE)
         expect(page.locator("#problem")).to_contain_text("The server is loading its models.")
-        ready(service, translator)
+        server.service.ready(Catalogue(models(translator)))
         expect(page.locator("#result")).to_have_text(translator.translate([SENTENCE])[0])
         expect(page.locator("#text")).to_have_value(SENTENCE)
         expect(page.locator("#problem")).to_be_hidden()
 
 
 def test_an_api_key(visit, translator):
-    with serving(ready(loading(api_key="open sesame"), translator)) as at:
-        page = visit(at=at)
+    with serving(models(translator), api_key="open sesame") as server:
+        page = visit(at=server.url)
         expect(page.locator("#about")).not_to_be_empty()
         expect(page.locator("#examples")).to_be_hidden()  # sentences of the data are not for everybody
         page.fill("#text", SENTENCE)
@@ -274,11 +284,3 @@ def test_parser(visit, tmp_path):
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8") == tree_svg(trees[0])
     page.get_by_text("Copy brackets").nth(1).click()
     assert page.evaluate("navigator.clipboard.readText()") == format_tree(trees[1])
-
-
-def test_page_names_no_other_server():
-    import t2tlite.programs.serving
-
-    page = Path(t2tlite.programs.serving.__file__).with_name("page.html").read_text(encoding="utf-8")
-    assert re.findall(r"https?:|\bsrc\s*=|url\(|@import|<link(?! rel=\"icon\")", page) == []
-    assert "default-src 'none'" in page
