@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from t2tlite.tasks.parsing import Parse
 
 MAX_ATTENTION_TOKENS = 512  # of a side
-BLANK_PARSE = schemas.ParsedSentence(sentence="", brackets="", tree=None, score=0.0, repairs={}, svg="")
 
 router = APIRouter(prefix="/v1", tags=["t2tlite"])
 
@@ -71,15 +70,14 @@ async def score(service: CurrentService, request: Request) -> schemas.ScoreRespo
 
 @router.post("/parse", summary="Parse sentences", openapi_extra=takes(schemas.ParseRequest))
 async def parse(service: CurrentService, request: Request) -> schemas.ParseResponse:
-    """Parses each sentence; a blank one is not computed."""
+    """Parses each sentence; a blank one has no tree."""
     body = await read_json(service, request, schemas.ParseRequest)
     model = service.catalogue.parser(body.source)
     service.check_size(as_list(body.q))
     sentences = await service.in_thread(_sentences, body.q)
-    visible = [sentence for sentence in sentences if sentence]
-    tokens = await service.in_thread(model.search_token_counts, visible, model.options.beam_size)
-    results = await service.compute(request, Parsing(model), visible, tokens)
-    return await service.in_thread(_parse_response, sentences, results)
+    tokens = await service.in_thread(model.search_token_counts, sentences, model.options.beam_size)
+    parses = await service.compute(request, Parsing(model), sentences, tokens)
+    return await service.in_thread(_parse_response, sentences, parses)
 
 
 @router.post(
@@ -184,10 +182,8 @@ def _sentences(q: str | list[str]) -> list[str]:
     return [" ".join(text.split()) for text in q]
 
 
-def _parse_response(sentences: Sequence[str], results: Sequence[Parse]) -> schemas.ParseResponse:
-    remaining = iter(results)
-    parses = [_parsed(sentence, next(remaining)) if sentence else BLANK_PARSE for sentence in sentences]
-    return schemas.ParseResponse(parses=parses)
+def _parse_response(sentences: Sequence[str], parses: Sequence[Parse]) -> schemas.ParseResponse:
+    return schemas.ParseResponse(parses=list(map(_parsed, sentences, parses)))
 
 
 def _parsed(sentence: str, parse: Parse) -> schemas.ParsedSentence:

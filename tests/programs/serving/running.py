@@ -83,7 +83,8 @@ def parser_of(translator: Any) -> Changed:
     """A parser that gives each sentence the same kind of tree."""
 
     def parse(sentences: list[str], **options: Any) -> list[Parse]:
-        return [Parse(tree_of(sentence), -0.25, -1.5, Counter({"added words": 2}), "") for sentence in sentences]
+        trees = [tree_of(sentence) if sentence else None for sentence in sentences]
+        return [Parse(tree, -0.25, -1.5, Counter({"added words": 2}), "") for tree in trees]
 
     return Changed(translator, task=ParsingTask(), parse=parse)
 

@@ -26,7 +26,7 @@ def both(translator):
         ("/v1/translate", {"q": TEXT, "alignments": True}, schemas.TranslateResponse),
         ("/v1/score", {"pairs": [[TEXT, "katze"]]}, schemas.ScoreResponse),
         ("/v1/attention", {"q": TEXT}, schemas.AttentionResponse),
-        ("/v1/parse", {"q": ["a cat ."]}, schemas.ParseResponse),
+        ("/v1/parse", {"q": ["a cat .", " "]}, schemas.ParseResponse),
         ("/translate", {"q": TEXT, **PAIR, "source": "auto", "alternatives": 1}, schemas.LibreTranslateResponse),
         ("/translate", {"q": [TEXT], **PAIR, "alternatives": 1}, schemas.LibreTranslateResponse),
         ("/detect", {"q": [TEXT]}, list[schemas.LibreDetection]),
