@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.tasks.parsing import Parse
     from t2tlite.tasks.task import Output
 
-MAX_SHOWN = 40  # characters of a language code in a message
+MAX_SHOWN = 40  # characters of a sentence or a language code in a message
 WARM_UP = "Warm up."  # decoded once before the first request
 
 
@@ -71,12 +71,20 @@ class ServedModel:
         except ValueError as error:
             raise RequestError(400, str(error)) from error
 
-    def token_counts(self, sentences: Sequence[str], targets: bool = False) -> list[int]:
-        """The tokens of each source or target, EOS included; RequestError 413 if one is too long for the model."""
+    def token_counts(
+        self, sentences: Sequence[str], targets: bool = False, limit: int | None = None, advice: str = "Split it."
+    ) -> list[int]:
+        """The tokens of each source or target, EOS included.
+
+        RequestError 413 if one has more than `limit`, EOS not counted, by default what the model can read.
+        """
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
-        texts = sentences if targets else self.tagged(sentences)
-        counts = [len(ids) + 1 for ids in encoder.encode_batch(texts)]
-        _check_tokens(sentences, counts, self.translator.max_source_tokens, "Split it.")
+        limit = self.translator.max_source_tokens if limit is None else limit
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
+        for sentence, count in zip(sentences, counts, strict=True):
+            if count > limit + 1:
+                received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:MAX_SHOWN]!r}."
+                raise RequestError(413, f"A sentence must have at most {limit:,} tokens. {received} {advice}")
         return counts
 
     def search_token_counts(self, sentences: Sequence[str], beam_size: int) -> list[int]:
@@ -86,11 +94,9 @@ class ServedModel:
         """
         longest = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
         limit = MAX_SEARCH_TOKENS // beam_size
-        counts = [len(ids) + 1 for ids in self.translator.source_encoder.encode_batch(self.tagged(sentences))]
-        if limit < longest:
-            _check_tokens(sentences, counts, limit, f"Split it, or ask for a beam_size below {beam_size}.")
-        _check_tokens(sentences, counts, longest, "Split it.")
-        return counts
+        if limit >= longest:
+            return self.token_counts(sentences, limit=longest)
+        return self.token_counts(sentences, limit=limit, advice=f"Split it, or ask for a beam_size below {beam_size}.")
 
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""
@@ -206,14 +212,6 @@ class Catalogue:
         does = "parse" if makes_trees else "translate"
         problem = f"Several models {does} {wanted}: name one" if matches else f"No model {does}s {wanted}"
         raise RequestError(400, f"{problem}. Language pairs served: {served}.")
-
-
-def _check_tokens(sentences: Sequence[str], counts: Sequence[int], limit: int, advice: str) -> None:
-    """RequestError 413 if a sentence has more tokens than the limit, EOS not counted."""
-    for sentence, count in zip(sentences, counts, strict=True):
-        if count > limit + 1:
-            received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:40]!r}."
-            raise RequestError(413, f"A sentence must have at most {limit:,} tokens. {received} {advice}")
 
 
 def _shown(code: str | None) -> str:
