@@ -27,15 +27,7 @@ def main(args: flags.Args) -> None:
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    runs = RunOptions(
-        runs=tuple(args.output_dir or ()),
-        languages=tuple(args.languages or ()),
-        checkpoint_path=args.checkpoint_path,
-        decode_hparams=args.decode_hparams,
-        engine=args.engine,
-        quantization=args.quantization,
-    )
-    serve(runs, options)
+    serve(flags.filled(RunOptions, args, runs=tuple(args.output_dir)), options)
 
 
 def require_extra() -> None:

@@ -46,7 +46,7 @@ class ServerOptions(CheckedFields):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class RunOptions(CheckedFields):
     """Which runs are served, and how they decode."""
 
     runs: tuple[str, ...]
