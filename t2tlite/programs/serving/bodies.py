@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import urllib.parse
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,8 @@ from typing import TypeVar
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
-from python_multipart import FormParser
-from python_multipart.multipart import Field, File, parse_options_header
+from python_multipart import parse_form
+from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
 from t2tlite.programs.serving.errors import ClientGoneError, RequestError
@@ -122,12 +123,7 @@ def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
         file.file_object.seek(0)
         add(file.field_name, file.file_object.read())
 
-    boundary = parse_options_header(content_type)[1].get(b"boundary")
-    if not boundary:
-        raise ValueError("A multipart form must have a boundary.")
-    parser = FormParser(MULTIPART, add_field, add_file, boundary=boundary)
-    parser.write(body)
-    parser.finalize()
+    parse_form({"Content-Type": content_type.encode("latin-1")}, io.BytesIO(body), add_field, add_file)
     return pairs
 
 

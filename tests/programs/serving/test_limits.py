@@ -47,6 +47,12 @@ def test_hostile_multipart_form_is_refused_at_once(body):
     assert time.process_time() - started < LIMIT_S
 
 
+@pytest.mark.parametrize("content_type", ["multipart/form-data", "multipart/form-data; boundary="])
+def test_multipart_form_without_a_boundary_is_refused(content_type):
+    with pytest.raises(RequestError, match="The body must be a form in UTF-8, or JSON"):
+        form_fields(part(NAMED) + b"--x--\r\n", content_type)
+
+
 def test_multipart_form_has_its_fields():
     file = 'Content-Disposition: form-data; name="q"; filename="f.txt"\r\nContent-Type: text/plain'
     body = part(NAMED, "é") + part(file, "b") + part(NAMED.replace("q", "source"), "en") + b"--x--\r\n"
