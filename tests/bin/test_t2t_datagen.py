@@ -2,13 +2,13 @@
 
 import gzip
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 
 import pytest
+from corpora import datagen_flags, write_corpora
 from tiny_task import contents
 
 from t2tlite.bin import t2t_datagen
@@ -32,28 +32,17 @@ if __name__ == "__main__":
 
 
 @pytest.fixture
-def corpus(tmp_path):
-    """Text files, and the flags that name them."""
-    draw = random.Random(0)
-    words = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    for split, count in (("train", 400), ("dev", 30)):
-        lines = [" ".join(draw.choices(words, k=draw.randint(1, 8))) for _ in range(count)]
-        (tmp_path / f"{split}.en").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        (tmp_path / f"{split}.de").write_text("".join(f"{line.upper()} ß\n" for line in lines), encoding="utf-8")
-    return [
-        "--problem=parallel_text",
-        "--vocab_size=330",
-        f"--train_source={tmp_path}/train.en",
-        f"--train_target={tmp_path}/train.de",
-        f"--dev_source={tmp_path}/dev.en",
-        f"--dev_target={tmp_path}/dev.de",
-    ]
+def corpus(tmp_path, monkeypatch):
+    """The flags for text files in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    write_corpora(tmp_path, train=400, dev=30)
+    return datagen_flags("train", "dev")
 
 
 def test_own_files(corpus, tmp_path, capsys):
     data = tmp_path / "data"
 
-    assert t2t_datagen.main([*corpus, f"--data_dir={data}", "--num_processes=1"]) == 0
+    assert t2t_datagen.main([*corpus, f"--data_dir={data}"]) == 0
     assert "parallel_text: made in" in capsys.readouterr().out
     assert t2t_datagen.main([*corpus, f"--data_dir={data}"]) == 0
     assert "already complete, nothing to do" in capsys.readouterr().out
@@ -88,7 +77,7 @@ def test_killed_in_the_middle_then_run_again(begun, corpus, tmp_path, monkeypatc
 
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 40)
     for folder in (data, tmp_path / "whole"):
-        assert t2t_datagen.main([*corpus, "--num_processes=1", f"--data_dir={folder}"]) == 0
+        assert t2t_datagen.main([*corpus, f"--data_dir={folder}"]) == 0
         assert "parallel_text: made in" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in shards} == shards
     assert contents(data) == contents(tmp_path / "whole")
@@ -117,18 +106,18 @@ def test_interrupted_by_the_user(begun):
 )
 def test_bad_files_change_nothing(corpus, tmp_path, capsys, damaged, message):
     data_dir, new = tmp_path / "made", tmp_path / "new"
-    assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"]) == 0
+    assert t2t_datagen.main([*corpus, f"--data_dir={data_dir}"]) == 0
     before = contents(data_dir)
     for name, content in damaged.items():
         (tmp_path / name).unlink() if content is None else (tmp_path / name).write_bytes(content)
     capsys.readouterr()
-    assert t2t_datagen.main([*corpus, f"--data_dir={new}", "--num_processes=1"]) == 1
+    assert t2t_datagen.main([*corpus, f"--data_dir={new}"]) == 1
     output = capsys.readouterr()
     assert message in output.err.splitlines()[-1]
     assert "Traceback" not in output.err
     assert output.out == ""
     assert not list(new.glob("*"))
-    t2t_datagen.main([*corpus, f"--data_dir={data_dir}", "--num_processes=1"])
+    t2t_datagen.main([*corpus, f"--data_dir={data_dir}"])
     assert contents(data_dir) == before
 
 

@@ -4,11 +4,11 @@ import dataclasses
 import itertools
 import json
 import os
-import random
 import re
 
 import numpy as np
 import pytest
+from corpora import SMALL, datagen_flags, write_corpora
 from tiny_run import change_manifest, checkpoint_names, tensors
 from tiny_task import contents
 
@@ -19,31 +19,13 @@ from t2tlite.files import atomic_file
 from t2tlite.programs.runs.train import warm_start_hparams
 from t2tlite.run_folder import RunFolder
 
-SMALL = "hidden_size=8,filter_size=8,num_heads=1,num_hidden_layers=1,max_length=32,batch_size=256"
-PAIRS = {"real": 120, "back": 30, "dev": 10}
-
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """The flags of t2t-datagen for two corpora, whose files are in the current folder."""
     monkeypatch.chdir(tmp_path)
-    draw = random.Random(0)
-    for name, count in PAIRS.items():
-        words = "one two three four five six".split()
-        lines = [" ".join(draw.choices(words, k=draw.randint(2, 6))) for _ in range(count)]
-        (tmp_path / f"{name}.en").write_text("".join(f"{line}\n" for line in lines))
-        (tmp_path / f"{name}.de").write_text("".join(f"{line.upper()} .\n" for line in lines))
+    write_corpora(tmp_path, real=120, back=30, dev=10)
     return datagen_flags("real,back", "dev")
-
-
-def datagen_flags(train, dev):
-    """The flags for these files, named without their language."""
-    names = {"train": train.split(","), "dev": dev.split(",")}
-    languages = {"source": "en", "target": "de"}
-    return ["--problem=parallel_text", "--vocab_size=320", "--num_processes=1"] + [
-        f"--{split}_{side}={','.join(f'{name}.{language}' for name in names[split])}"
-        for split, (side, language) in itertools.product(names, languages.items())
-    ]
 
 
 def train(run, *more, problem="parallel_text", steps=2):

@@ -1,16 +1,15 @@
 """The command t2t-trainer on data with several dev sets."""
 
 import json
-import random
 import re
 
 import pytest
+from corpora import SMALL, datagen_flags, write_corpora
 from tiny_run import change_manifest, events
 
 from t2tlite.bin import t2t_datagen, t2t_decoder, t2t_trainer
 from t2tlite.training.evaluation import Evaluation, together
 
-SMALL = "hidden_size=8,filter_size=8,num_heads=1,num_hidden_layers=1,max_length=32,batch_size=256"
 LINE = r"{}: (?:dev )?loss (\d+\.\d+), perplexity \d+\.\d+, accuracy (\d\.\d+), BLEU (\d+\.\d+)"
 
 
@@ -22,16 +21,9 @@ def test_metrics_together_weigh_tokens():
 
 def test_each_dev_set_is_scored_and_all_together(tmp_path, eagerly, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    draw = random.Random(0)
-    for split, count in (("train", 200), ("news", 12), ("talks", 5)):
-        words = "one two three four five six".split()
-        lines = [" ".join(draw.choices(words, k=draw.randint(2, 6))) for _ in range(count)]
-        (tmp_path / f"{split}.en").write_text("".join(f"{line}\n" for line in lines))
-        (tmp_path / f"{split}.de").write_text("".join(f"{line.upper()}\n" for line in lines))
-    files = ["--train_source=train.en", "--train_target=train.de"]
-    files += ["--dev_source=news.en,talks.en", "--dev_target=news.de,talks.de"]
+    write_corpora(tmp_path, train=200, news=12, talks=5)
     data = ["--problem=parallel_text", "--data_dir=data"]
-    assert t2t_datagen.main([*data, *files, "--vocab_size=320", "--num_processes=1"]) == 0
+    assert t2t_datagen.main([*data, *datagen_flags("train", "news,talks")]) == 0
     change_manifest(tmp_path / "data" / "parallel_text", decode_defaults={"beam_size": 1, "extra_length": 2})
     monkeypatch.setattr("t2tlite.programs.runs.train.SAMPLES", 0)
     flags = [*data, "--hparams_set=transformer_tiny", f"--hparams={SMALL}", "--output_dir=run", "--eval_bleu"]
