@@ -39,8 +39,7 @@ def test_prints_sacrebleus_score_with_its_signature(fixtures, capsys):
     assert "case:lc" in first
     assert " = 64.62 " in first
     assert second.startswith("compound-split BLEU, tokenised; compare only with the paper's scores|")
-    assert t2t_bleu.main([*argv, "--compound_split"]) == 0
-    assert " = 55.97 83.2/62.8/49.4/39.3 " in capsys.readouterr().out.splitlines()[1]
+    assert " = 55.97 83.2/62.8/49.4/39.3 " in second
 
 
 def test_prints_sacrebleus_figure_with_its_signature(shared, capsys):

@@ -142,12 +142,6 @@ def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch
     assert response.json()["error"].startswith("A page can hold 10 weights.")
 
 
-def test_attention_page_names_no_folder(server, translator):
-    text = server.get("/v1/attention.html", params={"q": SENTENCE}).text
-    assert translator.run not in text
-    assert "Cross-attention" in text
-
-
 def test_unhandled_error_is_counted_and_has_security_headers(translator, monkeypatch, caplog):
     def fail(*_):
         raise RuntimeError("a secret of /home/someone")

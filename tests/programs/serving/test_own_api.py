@@ -115,6 +115,7 @@ def test_attention_takes_the_given_or_the_models_translation(server, translator)
     page = server.get("/v1/attention.html", params={"q": SENTENCES[0]})
     assert page.headers["content-type"].startswith("text/html")
     assert "Cross-attention" in page.text
+    assert translator.run not in page.text
 
 
 def test_the_model_is_described(server):
