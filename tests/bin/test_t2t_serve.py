@@ -22,7 +22,7 @@ from t2tlite.programs.serving.service import Service
 @pytest.fixture(autouse=True)
 def loads_nothing(monkeypatch):
     """A mistake must be found before the runs are loaded."""
-    monkeypatch.setattr("t2tlite.programs.serving.server.run_server", lambda *_: pytest.fail("the server was started"))
+    monkeypatch.setattr(DrainingServer, "serve", lambda *_: pytest.fail("the server was started"))
 
 
 def refused(capsys, *flags):

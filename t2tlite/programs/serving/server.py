@@ -24,7 +24,6 @@ from t2tlite.programs.serving.options import RunOptions, ServerOptions
 from t2tlite.programs.serving.service import DRAINING, LOADING, Service
 from t2tlite.run_folder import RunFolder
 
-POLL_S = 0.02  # while the server starts
 QUIET_S = 1.0  # without a request before the server ends: those on their way are still answered, with 503
 BACKLOG = 2048  # connections that may wait to be accepted
 SWITCH_S = 0.0005  # after which Python lets another thread run: the event loop waits for those that read long requests
@@ -49,7 +48,6 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
         address = f"http://{host}:{listening.getsockname()[1]}"
         failures: list[Exception] = []
         service = Service(options)
-        server = DrainingServer(service)
 
         def load() -> None:
             from t2tlite.programs.serving.loading import load_catalogue  # loads TensorFlow, while the port is open
@@ -64,7 +62,8 @@ def serve(runs: RunOptions, options: ServerOptions) -> None:
             if service.status != DRAINING:
                 say_with_time(f"Ready: {address}")
 
-        run_server(server, listening, threading.Thread(target=load, daemon=True).start)
+        server = DrainingServer(service, started=threading.Thread(target=load, daemon=True).start)
+        asyncio.run(server.serve([listening]))
     if failures:
         raise failures[0]
 
@@ -93,9 +92,12 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 class DrainingServer(uvicorn.Server):
-    """A server of a service's application. The first signal lets it drain, a second one ends it at once."""
+    """A server of a service's application. The first signal lets it drain, a second one ends it at once.
 
-    def __init__(self, service: Service) -> None:
+    `started` is called when it answers.
+    """
+
+    def __init__(self, service: Service, started: Callable[[], object] = lambda: None) -> None:
         grace_s = int(service.options.timeout_s) + 1
         super().__init__(
             uvicorn.Config(
@@ -107,9 +109,14 @@ class DrainingServer(uvicorn.Server):
                 timeout_graceful_shutdown=grace_s,
             )
         )
-        self._service = service
+        self._service, self._call_when_started = service, started
         self._quiet_since = time.monotonic()
         self._draining_since = 0.0
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Starts to answer."""
+        await super().startup(sockets)
+        self._call_when_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Drains; ends at once while the runs are loaded, or if it drains already."""
@@ -137,19 +144,6 @@ class DrainingServer(uvicorn.Server):
             self._quiet_since = now
         self._quiet_since = max(self._quiet_since, self._draining_since)
         return now > self._quiet_since + QUIET_S or now > self._draining_since + 2 * self._service.options.timeout_s
-
-
-def run_server(server: uvicorn.Server, listening: socket.socket, started: Callable[[], object]) -> None:
-    """Runs the server until it ends; calls `started` when it answers."""
-
-    async def run() -> None:
-        serving = asyncio.ensure_future(server.serve(sockets=[listening]))
-        while not (server.started or serving.done()):
-            await asyncio.sleep(POLL_S)
-        started()
-        await serving
-
-    asyncio.run(run())
 
 
 def say_with_time(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import threading
@@ -16,7 +17,7 @@ from t2tlite.config import DecodeHParams
 from t2tlite.programs.runs.translator import Translator
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.served_model import Catalogue, ServedModel
-from t2tlite.programs.serving.server import DrainingServer, bind, run_server
+from t2tlite.programs.serving.server import DrainingServer, bind
 from t2tlite.programs.serving.service import Service
 from t2tlite.tasks.parsing import Parse, ParsingTask
 from t2tlite.trees.tree import Tree, parse_tree
@@ -100,8 +101,9 @@ def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Ru
     service = Service(ServerOptions(**options))
     if models is not None:
         service.ready(Catalogue(models))
-    server, listening, started = DrainingServer(service), bind("127.0.0.1", 0), threading.Event()
-    thread = threading.Thread(target=run_server, args=(server, listening, started.set))
+    listening, started = bind("127.0.0.1", 0), threading.Event()
+    server = DrainingServer(service, started.set)
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
     thread.start()
     assert started.wait(TIMEOUT_S)
     try:
