@@ -70,7 +70,7 @@ class Command(NamedTuple):
             if "--version" in argv:
                 print(f"t2tlite {t2tlite.__version__}", flush=True)
                 return 0
-            if self.takes(PROBLEM_OPTIONS):
+            if PROBLEM_OPTIONS in own_flags(self.names):
                 _register_problems(argv)
             if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
                 print(help_text(self.doc, self.names), flush=True)
@@ -81,7 +81,7 @@ class Command(NamedTuple):
                 return 0
             if self.check:
                 self.check(args)
-            self._prepare(args)
+            _prepare(args)
             self.run(args)
         except absl_flags.Error as error:
             unknown = isinstance(error, absl_flags.UnrecognizedFlagError)
@@ -98,25 +98,6 @@ class Command(NamedTuple):
             number = getattr(error, "signal_number", signal.SIGINT)
             return _fail(program, str(error) or "Interrupted.", 128 + number)
         return 0
-
-    def _prepare(self, args: Args) -> None:
-        """Imports the user's package, and TensorFlow with its log level."""
-        if self.takes("verbosity"):
-            set_verbosity(args.verbosity)
-        if self.takes("t2t_usr_dir"):
-            import_user_package(args.t2t_usr_dir)
-        other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
-        if self.takes("verbosity") and not other_engine:
-            if "tensorflow" not in sys.modules:
-                import_tensorflow()
-                gc.freeze()  # no garbage collection looks through TensorFlow's objects, nor does the end of the process
-            import tensorflow as tf
-
-            tf.get_logger().setLevel(args.verbosity.upper())
-
-    def takes(self, name: str) -> bool:
-        """Whether the flag is one of the command's."""
-        return name in own_flags(self.names)
 
 
 def command(
@@ -247,6 +228,23 @@ def set_verbosity(verbosity: str) -> None:
     if verbosity not in levels:
         raise ValueError(f"--verbosity must be one of {', '.join(levels)}. Received: {verbosity!r}.")
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = levels[verbosity]
+
+
+def _prepare(args: Args) -> None:
+    """Imports the user's package, and TensorFlow with its log level, for a command that takes these flags."""
+    verbosity = getattr(args, "verbosity", None)
+    if verbosity is not None:
+        set_verbosity(verbosity)
+    import_user_package(getattr(args, "t2t_usr_dir", None))
+    other_engine = getattr(args, "engine", "tensorflow") != "tensorflow"  # starts sooner without TensorFlow
+    if verbosity is None or other_engine:
+        return
+    if "tensorflow" not in sys.modules:
+        import_tensorflow()
+        gc.freeze()  # no garbage collection looks through TensorFlow's objects, nor does the end of the process
+    import tensorflow as tf
+
+    tf.get_logger().setLevel(verbosity.upper())
 
 
 def _information(args: Args) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import ClassVar
 
 from t2tlite.checked_fields import CheckedFields, checked_field
 from t2tlite.decoding.engine import TENSORFLOW
@@ -21,8 +20,6 @@ MAX_SEARCH_TOKENS = 2048  # source tokens of a sentence times beam size
 @dataclasses.dataclass(frozen=True)
 class ServerOptions(CheckedFields):
     """Where the server listens, and what it allows."""
-
-    called: ClassVar[str] = "t2t-serve"
 
     host: str = checked_field("127.0.0.1", "Address to listen on; 0.0.0.0 for all addresses of this machine.")
     port: int = checked_field(5000, "Port to listen on; 0 for any free port.", low=0, high=65535)
