@@ -96,16 +96,10 @@ def form_fields(body: bytes, content_type: str) -> Fields:
             pairs = urllib.parse.parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError as error:
         raise RequestError(400, NOT_A_FORM) from error
-    fields: Fields = {}
+    values_of: dict[str, list[str]] = {}
     for name, value in pairs:
-        earlier = fields.get(name)
-        if earlier is None:
-            fields[name] = value
-        elif isinstance(earlier, list):
-            earlier.append(value)
-        else:
-            fields[name] = [earlier, value]
-    return fields
+        values_of.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in values_of.items()}
 
 
 def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
