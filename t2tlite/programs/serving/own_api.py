@@ -16,6 +16,7 @@ from t2tlite.programs.report.tree_drawing import tree_svg
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.errors import RequestError
 from t2tlite.programs.serving.languages import language_name
+from t2tlite.programs.serving.options import MAX_SENTENCE_TOKENS
 from t2tlite.programs.serving.request_reading import key_of, read_json, takes
 from t2tlite.programs.serving.sentence_splitter import split_text
 from t2tlite.programs.serving.served_model import Attending, Parsing, Scoring, ServedModel
@@ -28,8 +29,6 @@ from t2tlite.trees.tree import Tree
 
 if TYPE_CHECKING:
     from t2tlite.tasks.parsing import Parse
-
-MAX_ATTENTION_TOKENS = 512  # of a side
 
 router = APIRouter(prefix="/v1", tags=["t2tlite"])
 
@@ -228,13 +227,8 @@ async def _attention(service: Service, request: Request, body: schemas.Attention
 
 
 def _attention_tokens(model: ServedModel, source: str, translation: str | None) -> int:
-    """The tokens of both sides; RequestError 413 if one has too many."""
-    tokens = model.token_counts([source])
+    """The tokens of both sides that are known; RequestError 413 if one has too many."""
     if translation is None:
-        model.search_token_counts([source], model.options.beam_size)
-    else:
-        tokens += model.token_counts([translation], targets=True)
-    if max(tokens) > MAX_ATTENTION_TOKENS:
-        problem = f"A sentence whose attention is shown must have at most {MAX_ATTENTION_TOKENS} tokens."
-        raise RequestError(413, f"{problem} Send a shorter one.")
-    return sum(tokens)
+        return sum(model.search_token_counts([source], model.options.beam_size))
+    sources = model.token_counts([source], limit=MAX_SENTENCE_TOKENS)
+    return sum(sources + model.token_counts([translation], targets=True, limit=MAX_SENTENCE_TOKENS))

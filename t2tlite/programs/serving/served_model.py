@@ -76,10 +76,11 @@ class ServedModel:
     ) -> list[int]:
         """The tokens of each source or target, EOS included.
 
-        RequestError 413 if one has more than `limit`, EOS not counted, by default what the model can read.
+        RequestError 413 if one has more than `limit`, EOS not counted, or than the model can read.
         """
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
-        limit = self.translator.max_source_tokens if limit is None else limit
+        longest = self.translator.max_source_tokens
+        limit = longest if limit is None else min(limit, longest)
         counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
@@ -92,10 +93,9 @@ class ServedModel:
 
         A search cannot be interrupted, so its tokens and their product with the beam size are bounded.
         """
-        longest = min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS)
         limit = MAX_SEARCH_TOKENS // beam_size
-        if limit >= longest:
-            return self.token_counts(sentences, limit=longest)
+        if limit >= min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS):
+            return self.token_counts(sentences, limit=MAX_SENTENCE_TOKENS)
         return self.token_counts(sentences, limit=limit, advice=f"Split it, or ask for a beam_size below {beam_size}.")
 
     def warm_up(self) -> None:

@@ -135,6 +135,13 @@ def test_check_of_a_body_stops_at_the_first_mistake(kind, content, message):
     assert peak < 30 << 20  # 525 MB where each entry makes a record
 
 
+@pytest.mark.parametrize("texts", [{"q": "zq" * 1000}, {"q": "cat", "translation": "zq" * 1000}])
+def test_attention_to_too_many_tokens_has_status_413(server, texts):
+    response = server.post("/v1/attention", texts)
+    assert response.status_code == 413
+    assert response.json()["error"].startswith("A sentence must have at most 512 tokens. Received: one of ")
+
+
 def test_attention_page_with_too_many_weights_has_status_413(server, monkeypatch):
     monkeypatch.setattr("t2tlite.programs.visualise.attention_page.MAX_WEIGHTS", 10)
     response = server.get("/v1/attention.html", params={"q": SENTENCE})
