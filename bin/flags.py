@@ -70,6 +70,7 @@ class Command(NamedTuple):
             if "--version" in argv:
                 print(f"t2tlite {t2tlite.__version__}", flush=True)
                 return 0
+            importlib.import_module("t2tlite.hparams")  # registers the sets
             if PROBLEM_OPTIONS in own_flags(self.names):
                 _register_problems(argv)
             if {"--help", "-h", "-help", "--helpfull", "-?"} & set(argv):
@@ -249,7 +250,6 @@ def _prepare(args: Args) -> None:
 
 def _information(args: Args) -> str:
     """What --registry_help or --show_hparams prints; empty if neither is given."""
-    importlib.import_module("t2tlite.hparams")
     if getattr(args, "registry_help", False):
         return registry.registry_help()
     if hparam_set := getattr(args, "show_hparams", None):

@@ -153,7 +153,8 @@ def _check_before_work(args: flags.Args, pipeline: Pipeline | None) -> None:
     if source:
         check_file(source)
     if target:
-        if not (parent := Path(target).parent).exists():
+        parent = Path(target).parent
+        if not parent.exists():
             say(f"Creating the folder {parent}.")
         check_writable(target)
     if pipeline is not None:

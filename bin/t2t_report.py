@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
 

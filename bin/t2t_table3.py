@@ -31,7 +31,6 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
 from t2tlite.programs.table3.rows import ROWS, select

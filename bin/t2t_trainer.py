@@ -27,7 +27,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
 from t2tlite.bin import flags
 from t2tlite.console import say

@@ -1,6 +1,7 @@
 """The command t2t-decoder: files, splits, what is typed, scores, and what it refuses."""
 
 import builtins
+import gzip
 import json
 import re
 import shutil
@@ -41,8 +42,6 @@ def test_file_to_file_keeps_every_line_in_its_place(tiny_run, tmp_path, capsys):
 
 
 def test_terminal_greedy_and_gzip(tiny_run, tmp_path, capsys):
-    import gzip
-
     source = tmp_path / "in.txt.gz"
     source.write_bytes(gzip.compress(b"red cat sees dog\n\nhorse bites bird"))
     assert decode(tiny_run, f"--decode_from_file={source}", "--decode_hparams=beam_size=1") == 0
