@@ -16,12 +16,11 @@ from python_multipart import parse_form
 from python_multipart.multipart import Field, File
 from starlette.requests import ClientDisconnect
 
-from t2tlite.programs.serving.errors import ClientGoneError, RequestError
+from t2tlite.programs.serving.errors import SHOWN, ClientGoneError, RequestError
 from t2tlite.programs.serving.schemas import RequestBody
 
 JSON, FORM, MULTIPART = "application/json", "application/x-www-form-urlencoded", "multipart/form-data"
 MAX_FIELDS = 1000  # of a form
-SHOWN = 80  # characters of a value in a message
 NOT_A_FORM = "The body must be a form in UTF-8, or JSON with Content-Type: application/json."
 
 Fields = dict[str, object]  # of a form, or of a JSON object

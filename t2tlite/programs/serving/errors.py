@@ -6,6 +6,7 @@ from fastapi.responses import Response
 
 from t2tlite.programs.serving.schemas import ErrorResponse
 
+SHOWN = 80  # characters of a value of the client's in a message
 CLIENT_GONE = 499  # the status that logs and metrics show; nobody receives it
 
 

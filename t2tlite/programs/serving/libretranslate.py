@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from t2tlite.decoding.source_text import as_list
 from t2tlite.programs.serving import schemas
 from t2tlite.programs.serving.detection import detect
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.html_text import HtmlText, PlainText
 from t2tlite.programs.serving.languages import language_name
 from t2tlite.programs.serving.options import MAX_PLACED_TAGS
@@ -20,7 +20,6 @@ from t2tlite.programs.serving.service import CurrentService, Service
 from t2tlite.programs.serving.translation_job import TranslationJob
 
 AUTO = "auto"
-SHOWN = 40  # characters of a value in a message
 TOO_MUCH = 400  # LibreTranslate's status for too much text
 
 router = APIRouter(tags=["LibreTranslate"])

@@ -11,13 +11,12 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from t2tlite.programs.serving.errors import CLIENT_GONE, RequestError, error_response
+from t2tlite.programs.serving.errors import CLIENT_GONE, SHOWN, RequestError, error_response
 from t2tlite.programs.serving.options import ServerOptions
 from t2tlite.programs.serving.service import Service
 
 OTHER = "other"  # the path of requests to paths that do not exist
 ALWAYS = frozenset({"/", "/docs", "/openapi.json", "/health", "/ready", "/metrics"})  # what needs no model
-SHOWN = 80  # characters of a header in a message
 SECURITY_HEADERS = [(b"x-content-type-options", b"nosniff")]
 FAILURE = RequestError(500, "The server could not answer this request; its log says why.")
 logger = logging.getLogger("t2tlite.programs.serving")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding.engine import ALIGNMENTS, TENSORFLOW
-from t2tlite.programs.serving.errors import RequestError
+from t2tlite.programs.serving.errors import SHOWN, RequestError
 from t2tlite.programs.serving.languages import TREE
 from t2tlite.programs.serving.options import MAX_BEAM_SIZE, MAX_SEARCH_TOKENS, MAX_SENTENCE_TOKENS
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:  # they load TensorFlow
     from t2tlite.tasks.parsing import Parse
     from t2tlite.tasks.task import Output
 
-MAX_SHOWN = 40  # characters of a sentence or a language code in a message
 WARM_UP = "Warm up."  # decoded once before the first request
 
 
@@ -84,7 +83,7 @@ class ServedModel:
         counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
-                received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:MAX_SHOWN]!r}."
+                received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:SHOWN]!r}."
                 raise RequestError(413, f"A sentence must have at most {limit:,} tokens. {received} {advice}")
         return counts
 
@@ -215,4 +214,4 @@ class Catalogue:
 
 
 def _shown(code: str | None) -> str:
-    return code[:MAX_SHOWN] if code else "any language"
+    return code[:SHOWN] if code else "any language"
