@@ -242,7 +242,7 @@ def _prepare(args: Args) -> None:
         return
     if "tensorflow" not in sys.modules:
         import_tensorflow()
-        gc.freeze()  # no garbage collection looks through TensorFlow's objects, nor does the end of the process
+        gc.freeze()  # neither garbage collection nor the end of the process looks through its objects
     import tensorflow as tf
 
     tf.get_logger().setLevel(verbosity.upper())

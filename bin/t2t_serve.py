@@ -27,7 +27,7 @@ def main(args: flags.Args) -> None:
     require_extra()
     from t2tlite.programs.serving.server import serve
 
-    serve(flags.filled(RunOptions, args, runs=tuple(args.output_dir)), options)
+    serve(flags.filled(RunOptions, args, runs=tuple(args.output_dir or ())), options)
 
 
 def require_extra() -> None:

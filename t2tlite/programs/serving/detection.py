@@ -35,8 +35,11 @@ def detect(text: str, candidates: Sequence[str]) -> list[LibreDetection]:
     if best < CLEAR * second or (not restricted and best < SURE):
         return undecided
     percents = {code: round(100 * float(probabilities[label]), 1) for code, label in labels.items() if label}
-    likely = [LibreDetection(language=code, confidence=percent) for code, percent in percents.items() if percent > 0]
-    return sorted(likely, key=lambda detected: -detected.confidence)
+    return [
+        LibreDetection(language=code, confidence=percent)
+        for code, percent in sorted(percents.items(), key=lambda item: -item[1])
+        if percent > 0
+    ]
 
 
 def _label(code: str) -> str | None:

@@ -91,8 +91,11 @@ def _prepare(service: Service, body: schemas.LibreTranslateRequest) -> Prepared:
     service.check_size(texts, status=TOO_MUCH)
     read = HtmlText if body.format == "html" else PlainText
     documents: list[Document] = [read(text) for text in texts]
-    detected = _detect_source(service.catalogue, _pieces(documents), body.target) if body.source == AUTO else None
-    model = service.catalogue.translator(detected.language if detected else body.source, body.target)
+    source, detected = body.source, None
+    if source == AUTO:
+        detected = _detect_source(service.catalogue, _pieces(documents), body.target)
+        source = detected.language
+    model = service.catalogue.translator(source, body.target)
     options = model.decode_options(n_best)
     inline_tags = sum(document.inline_tags for document in documents)
     if inline_tags and not (model.aligns and inline_tags * n_best <= MAX_PLACED_TAGS):

@@ -254,7 +254,7 @@ class LibreTranslateRequest(BaseModel):
         description="`text`, or `html`: each sentence is translated whole, its inline tags are put around the "
         "words aligned to theirs, and other markup, scripts and style sheets stay as they are.",
     )
-    alternatives: int = Field(default=0, description="Further translations that are wanted.", ge=0, le=MAX_COUNT)
+    alternatives: int = Field(default=0, description="Further translations.", ge=0, le=MAX_COUNT)
     api_key: str = Field(default="", description="Where one is needed.")
 
 
@@ -282,7 +282,7 @@ class LibreTranslateResponse(ResponseBody):
 class LibreDetectRequest(BaseModel):
     """What LibreTranslate's clients send."""
 
-    q: str | Texts = Field(description="A text; of a list, all texts together.", examples=["The cat sees the dog."])
+    q: str | Texts = Field(description="A text; of a list, all together.", examples=["The cat sees the dog."])
     api_key: str = Field(default="", description="Where one is needed.")
 
 

@@ -71,16 +71,21 @@ class ServedModel:
             raise RequestError(400, str(error)) from error
 
     def token_counts(
-        self, sentences: Sequence[str], targets: bool = False, limit: int | None = None, advice: str = "Split it."
+        self,
+        sentences: Sequence[str],
+        targets: bool = False,
+        limit: int | None = None,
+        advice: str = "Split it.",
     ) -> list[int]:
         """The tokens of each source or target, EOS included.
 
         RequestError 413 if one has more than `limit`, EOS not counted, or than the model can read.
         """
         encoder = self.translator.target_encoder if targets else self.translator.source_encoder
+        texts = sentences if targets else self.tagged(sentences)
         longest = self.translator.max_source_tokens
         limit = longest if limit is None else min(limit, longest)
-        counts = [len(ids) + 1 for ids in encoder.encode_batch(sentences if targets else self.tagged(sentences))]
+        counts = [len(ids) + 1 for ids in encoder.encode_batch(texts)]
         for sentence, count in zip(sentences, counts, strict=True):
             if count > limit + 1:
                 received = f"Received: one of {count - 1:,} tokens, beginning {sentence[:SHOWN]!r}."
@@ -95,7 +100,8 @@ class ServedModel:
         limit = MAX_SEARCH_TOKENS // beam_size
         if limit >= min(self.translator.max_source_tokens, MAX_SENTENCE_TOKENS):
             return self.token_counts(sentences, limit=MAX_SENTENCE_TOKENS)
-        return self.token_counts(sentences, limit=limit, advice=f"Split it, or ask for a beam_size below {beam_size}.")
+        advice = f"Split it, or ask for a beam_size below {beam_size}."
+        return self.token_counts(sentences, limit=limit, advice=advice)
 
     def warm_up(self) -> None:
         """Builds what requests use by default, so that the first request is quick."""

@@ -1,4 +1,4 @@
-"""A server in a thread of the test's process, on the loopback interface, requests to it, and translators for it."""
+"""A server in a thread of the test's process, requests to it on the loopback interface, and its translators."""
 
 from __future__ import annotations
 
@@ -92,12 +92,13 @@ def parser_of(translator: Any) -> Changed:
 
 def served(translator: Translator, source: str = "en", target: str = "de", **more: Any) -> ServedModel:
     """A model with the options of its problem."""
-    return ServedModel(translator, source, target, DecodeHParams.of(translator.manifest.decode_defaults), **more)
+    options = DecodeHParams.of(translator.manifest.decode_defaults)
+    return ServedModel(translator, source, target, options, **more)
 
 
 @contextlib.contextmanager
 def running(models: Sequence[ServedModel] | None, **options: Any) -> Iterator[Running]:
-    """A server of these models, ready until the end of the block; or, if they are None, one that still loads them."""
+    """A server of these models, ready until the end of the block; one that still loads them if they are None."""
     service = Service(ServerOptions(**options))
     if models is not None:
         service.ready(Catalogue(models))

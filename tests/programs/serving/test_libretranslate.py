@@ -134,7 +134,7 @@ def test_settings(server):
         ({"q": {"a": 1}}, 'q must be a string or a list of strings. Received: {"a": 1}.'),
         ({"q": "a" * 20_001}, "The text of a request must have at most 20,000 characters. Received: 20,001."),
         ({"alternatives": -1}, "alternatives must be greater than or equal to 0. Received: -1."),
-        ({"alternatives": "many"}, "alternatives must be a valid integer, unable to parse string as an integer."),
+        ({"alternatives": "many"}, "alternatives must be a valid integer, unable to parse string as"),
         ({"alternatives": "9" * 5000}, 'alternatives must be a smaller number. Received: "999'),
         ({"alternatives": 10_001}, "alternatives must be less than or equal to 10000. Received: 10001."),
         ({"alternatives": 16}, "n_best must be from 1 to beam_size, and beam_size at most 16. Received: n_best=17"),

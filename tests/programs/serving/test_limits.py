@@ -120,7 +120,7 @@ def test_tokens_and_beam_size_of_a_sentence_are_bounded(translator, beam_size, l
     ("kind", "content", "message"),
     [
         (TranslateRequest, {"q": [1] * 300_000}, r"q\[0\] must be a string. Received: 1\."),
-        (LibreTranslateRequest, {"q": [1] * 300_000, "source": "en", "target": "de"}, r"q\[0\] must be a string"),
+        (LibreTranslateRequest, {"q": [1] * 300_000, "source": "en", "target": "de"}, r"q\[0\] must be"),
         (ScoreRequest, {"pairs": [1] * 300_000}, r"pairs\[0\] must be a valid tuple\. Received: 1\."),
         (TranslateRequest, {f"a{i}": 1 for i in range(60_000)}, "There is no field 'a0'"),
     ],
