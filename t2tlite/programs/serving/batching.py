@@ -190,7 +190,7 @@ class Batcher:
         """Records that the items are being computed; jobs with items left go to the end of the queue."""
         for job, index in parts:
             del job.waiting[index]
-        for job in {id(job): job for job, _ in parts}.values():
+        for job in dict.fromkeys(job for job, _ in parts):
             self._jobs.remove(job)
             if job.waiting:
                 job.since = 0.0  # it has waited
