@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite import registry
-from t2tlite.data.dataset import check_contents, check_files
+from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
@@ -38,7 +38,6 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
             f"--data_dir, or delete {folder} to make the data again."
         )
     try:
-        check_files(folder, manifest)
         check_contents(folder, manifest.entries())
     except (FileNotFoundError, ValueError):
         return False
