@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -86,7 +87,8 @@ class ParallelText(Problem):
                 "parallel_text needs files to train on and files to evaluate on. "
                 f"Received: none for {' nor for '.join(missing)}. Give them, several separated by commas."
             )
-        return [text_files.check_file(path) for split in self.splits() for side in self._paths(split) for path in side]
+        sides = itertools.chain.from_iterable(map(self._paths, self.splits()))
+        return [text_files.check_file(path) for side in sides for path in side]
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
         """The source files and the target files of a split: one of each for train, train2, dev and so on."""
