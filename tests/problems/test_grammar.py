@@ -75,14 +75,6 @@ def test_splits_share_no_sentence_whatever_the_seed(count):
         assert not first & second
 
 
-@pytest.mark.parametrize("problem", [GrammarEnde(), GrammarEnfr()], ids=["ende", "enfr"])
-@pytest.mark.parametrize("split", ["dev", "test"])
-def test_dev_and_test_hold_500_different_sentences(problem, split, drawn_once):
-    pairs = list(problem.pairs(split, None))
-    assert len(pairs) == 500
-    assert len({source for source, _ in pairs}) == 500
-
-
 def test_pairs_are_the_same_each_time():
     problem = GrammarEnde(train_size=300)
     first = list(problem.pairs("train", None))
