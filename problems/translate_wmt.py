@@ -89,7 +89,7 @@ class Wmt14(Problem):
         """All corpora with their files, or nothing if neither files nor archives of them are in `tmp_dir`."""
         if tmp_dir is None:
             return []
-        by_name = _files_by_name(Path(tmp_dir).expanduser())
+        by_name = _files_by_name(tmp_dir)
         pairs = {corpus: _find_pair(corpus, by_name) for corpus in self.corpora()}
         complete = [(corpus, paths) for corpus, paths in pairs.items() if paths]
         archives = {corpus: by_name[Path(corpus.archive).name] for corpus, paths in pairs.items() if not paths}
@@ -123,7 +123,7 @@ class Wmt14(Problem):
     def _tfds_pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         foreign = self.target_language
         name = f"wmt14_translate/{foreign}-en"
-        data_dir = None if tmp_dir is None else Path(tmp_dir).expanduser() / TFDS_FOLDER
+        data_dir = None if tmp_dir is None else tmp_dir / TFDS_FOLDER
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 
