@@ -46,10 +46,10 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
+    changes = []
     then, now = manifest.options, options(problem)
-    changes, splits = [], (",".join(manifest.splits), ",".join(problem.splits()))
-    if splits[0] != splits[1]:  # the same files may be another split's
-        changes.append(f"splits were {splits[0]}, now {splits[1]}")
+    if list(manifest.splits) != list(problem.splits()):  # the same files may be another split's
+        changes.append(f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}")
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:
