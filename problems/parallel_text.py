@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -63,9 +64,9 @@ class ParallelText(Problem):
 
     def splits(self) -> tuple[str, ...]:
         """A split for each corpus (train, train2, ...) and each dev set (dev, dev2, ...), and test if it has files."""
-        several = (("train", len(self.train_source)), ("dev", len(self.dev_source)))
-        further = {split: [f"{split}{number}" for number in range(2, 1 + count)] for split, count in several}
-        return ("train", *further["train"], "dev", *further["dev"], *(["test"] if self.test_source else []))
+        more_train = [f"train{number}" for number in range(2, 1 + len(self.train_source))]
+        more_dev = [f"dev{number}" for number in range(2, 1 + len(self.dev_source))]
+        return ("train", *more_train, "dev", *more_dev, *(["test"] if self.test_source else []))
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         """Yields the lines of a split's files; `tmp_dir` is not used. Raises as `files` and `read_parallel` do."""
@@ -79,22 +80,20 @@ class ParallelText(Problem):
 
     def files(self, tmp_dir: Path | None) -> list[Path]:
         """The files of all splits, train, dev, test: the source files of each, then its target files."""
-        missing = [f"--{split}_source and --{split}_target" for split in ("train", "dev") if not self._names(split)[0]]
+        files = {"train": self.train_source, "dev": self.dev_source}
+        missing = [f"--{split}_source and --{split}_target" for split, names in files.items() if not names]
         if missing:
             raise ValueError(
                 "parallel_text needs files to train on and files to evaluate on. "
                 f"Received: none for {' nor for '.join(missing)}. Give them, several separated by commas."
             )
-        return [text_files.check_file(path) for split in self.splits() for side in self._paths(split) for path in side]
-
-    def _names(self, split: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        base = split.rstrip("0123456789")
-        sources, targets = getattr(self, f"{base}_source"), getattr(self, f"{base}_target")
-        if base == "test":
-            return sources, targets
-        number = int(split.removeprefix(base) or 1)  # one pair of files each: train, train2, train3
-        return sources[number - 1 : number], targets[number - 1 : number]
+        sides = itertools.chain.from_iterable(map(self._paths, self.splits()))
+        return [text_files.check_file(path) for side in sides for path in side]
 
     def _paths(self, split: str) -> tuple[list[Path], list[Path]]:
-        source, target = self._names(split)
-        return [Path(name).expanduser() for name in source], [Path(name).expanduser() for name in target]
+        """The source files and the target files of a split: one of each for train, train2, dev and so on."""
+        base = split.rstrip("0123456789")
+        number = int(split.removeprefix(base) or 1)
+        files = slice(None) if base == "test" else slice(number - 1, number)
+        sources, targets = getattr(self, f"{base}_source")[files], getattr(self, f"{base}_target")[files]
+        return [Path(name).expanduser() for name in sources], [Path(name).expanduser() for name in targets]

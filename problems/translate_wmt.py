@@ -89,22 +89,20 @@ class Wmt14(Problem):
         """All corpora with their files, or nothing if neither files nor archives of them are in `tmp_dir`."""
         if tmp_dir is None:
             return []
-        by_name = _files_by_name(Path(tmp_dir).expanduser())
-        complete, missing, any_archive = [], [], False
-        for corpus in self.corpora():
-            archives = by_name[corpus.archive.rsplit("/", 1)[1]]
-            paths = _find_pair(corpus, by_name)
-            if paths:
-                complete.append((corpus, paths))
-            else:
-                any_archive = any_archive or bool(archives)
-                missing.append(f"  {corpus}: " + (f"unpack {archives[0]}" if archives else f"in {corpus.archive}"))
-        if not complete and not any_archive:
+        by_name = _files_by_name(tmp_dir)
+        pairs = {corpus: _find_pair(corpus, by_name) for corpus in self.corpora()}
+        complete = [(corpus, paths) for corpus, paths in pairs.items() if paths]
+        archives = {corpus: by_name[Path(corpus.archive).name] for corpus, paths in pairs.items() if not paths}
+        if not complete and not any(archives.values()):
             return []
-        if missing:
+        if archives:
+            missing = "\n".join(
+                f"  {corpus}: unpack {paths[0]}" if paths else f"  {corpus}: in {corpus.archive}"
+                for corpus, paths in archives.items()
+            )
             raise FileNotFoundError(
                 f"{self.name()} needs all its files in {tmp_dir}, both files of a pair in one folder. Received: "
-                f"{len(complete)} of {len(complete) + len(missing)} pairs. Missing:\n" + "\n".join(missing) + "\n"
+                f"{len(complete)} of {len(pairs)} pairs. Missing:\n{missing}\n"
                 "Add them, or give an empty --tmp_dir to download everything through TensorFlow Datasets."
             )
         _, (test_source, _) = complete[-1]
@@ -125,7 +123,7 @@ class Wmt14(Problem):
     def _tfds_pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
         foreign = self.target_language
         name = f"wmt14_translate/{foreign}-en"
-        data_dir = None if tmp_dir is None else Path(tmp_dir).expanduser() / TFDS_FOLDER
+        data_dir = None if tmp_dir is None else tmp_dir / TFDS_FOLDER
         try:
             import tensorflow_datasets as tfds  # slow to import, and few users need it
 

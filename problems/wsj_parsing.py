@@ -58,10 +58,11 @@ class ParsingProblem(Problem):
         """Yields (words, linearised tree), both with spaces; in train, after each tree its fragments."""
         write = find_linearisation(self.linearisation).write
         draw = random.Random(1)
+        num_fragments = self.fragments if split == "train" else 0
         for tree in self.trees(split, tmp_dir):
-            yield " ".join(tree.words()), write(tree)
-            for part in _fragments(tree, self.fragments, draw) if split == "train" else ():
-                yield " ".join(part.words()), write(Tree(ROOT, (part,)))
+            fragments = [Tree(ROOT, (part,)) for part in _fragments(tree, num_fragments, draw)]
+            for whole in (tree, *fragments):
+                yield " ".join(whole.words()), write(whole)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The brackets and tags of the training trees that contain more than letters: `(NP`, `)NP`, -LRB-, PRP$.

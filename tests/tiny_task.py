@@ -1,11 +1,13 @@
-"""Two small problems for tests of making and opening data."""
+"""Two small problems for tests of making and opening data, and the manifest of a run."""
 
 import dataclasses
 import hashlib
 import random
 from pathlib import Path
 
+from t2tlite.data.manifest import Manifest, RunManifest
 from t2tlite.data.problem import Problem
+from t2tlite.vocabularies.encoders import VocabularyEntry
 
 WORDS = "cat dog mat house tree sits runs sleeps under over the a big small red".split()
 
@@ -56,6 +58,16 @@ class FileTask(Problem):
         for line in Path(self.train).read_text().splitlines():
             source, target = line.split("\t")
             yield source, target
+
+
+def run_manifest(
+    source: str = "a", target: str | None = None, task: str = "translation", reverse: bool = False
+) -> RunManifest:
+    """The manifest of a run whose vocabularies have these hashes, or one vocabulary for source and target."""
+    entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
+    fields = {"problem": "p", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}, "splits": {}}
+    data = Manifest(**fields, task=task, vocabulary=entries[0], target_vocabulary=entries[1])
+    return RunManifest.of(data, reverse, Path("data"))
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -38,7 +38,8 @@ def _clause(clause: Clause) -> str:
     """A clause; French has one order of words for all of them."""
     front = f"{_adjunct(clause)} ," if clause.fronted else ""
     if clause.question:
-        front = joined(_object(clause) if clause.question == "which" else "", lexicon.QUESTIONS[clause.question].french)
+        which = _object(clause) if clause.question == "which" else ""
+        front = joined(which, lexicon.QUESTIONS[clause.question].french)
     return joined(front, _noun_phrase(clause.subject), _predication(clause, clause.subject))
 
 
@@ -64,7 +65,8 @@ def _predication(clause: Clause, subject: Phrase, antecedent: Phrase | None = No
         rest = _agreeing(forms, agrees_with) if agrees_with else rest
     else:
         finite = verb.finite(clause.tense, person)
-    ne, second = "ne" if clause.negation else "", f"et {_predication(clause.second, subject)}" if clause.second else ""
+    ne = "ne" if clause.negation else ""
+    second = f"et {_predication(clause.second, subject)}" if clause.second else ""
     return joined(ne, clitic, finite, clause.adverb.french, rest, _complements(clause, subject), second)
 
 

@@ -131,11 +131,13 @@ def _expressions(section: str) -> dict[str, Expression]:
 
 def _adverbials(*texts: str) -> tuple[Expression, ...]:
     """The adverbials that a line of the section "times" stands for: `in {number} {unit}` -> in two days, ..."""
-    fillers = [[(slot, row) for row in _FILLERS[slot]] for slot in re.findall(r"{(\w+)}", texts[0])]
-    return tuple(
-        Expression(*(text.format(**{slot: row[language] for slot, row in rows}) for language, text in enumerate(texts)))
-        for rows in itertools.product(*fillers)
-    )
+    slots = re.findall(r"{(\w+)}", texts[0])
+    adverbials = []
+    for rows in itertools.product(*(_FILLERS[slot] for slot in slots)):
+        fillers = dict(zip(slots, rows, strict=True))  # each in three languages
+        words = [{slot: row[language] for slot, row in fillers.items()} for language in range(3)]
+        adverbials.append(Expression(*(text.format(**w) for text, w in zip(texts, words, strict=True))))
+    return tuple(adverbials)
 
 
 def determiner(label: str) -> Word:

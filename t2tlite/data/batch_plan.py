@@ -208,9 +208,17 @@ def training_plan(
     `corpus_pairs` are the numbers of pairs of the corpora, whose lengths follow each other, for corpus_weights. With
     jit_compile, XLA compiles the training step once for each shape, so there are few shapes.
     """
-    repeats = pair_repeats(hparams, corpus_pairs)
-    tokens, longest = hparams.batch_tokens(replicas), hparams.max_length
-    return _plan(hparams, source_lengths, target_lengths, tokens, longest, seed, hparams.jit_compile, repeats)
+    return BatchPlan(
+        source_lengths,
+        target_lengths,
+        batch_tokens=hparams.batch_tokens(replicas),
+        max_length=hparams.max_length,
+        smallest=hparams.min_length_bucket,
+        step=hparams.length_bucket_step,
+        seed=seed,
+        few_shapes=hparams.jit_compile,
+        repeats=pair_repeats(hparams, corpus_pairs),
+    )
 
 
 def pair_repeats(hparams: HParams, corpus_pairs: Sequence[int]) -> np.ndarray | None:
@@ -238,20 +246,11 @@ def evaluation_plan(
     hparams: HParams, source_lengths: np.ndarray, target_lengths: np.ndarray, replicas: int
 ) -> BatchPlan:
     """The plan of an evaluation: every pair, however long, in batches without gradient accumulation."""
-    longest = int(np.maximum(source_lengths, target_lengths).max())
-    return _plan(hparams, source_lengths, target_lengths, hparams.batch_size * replicas, longest)
-
-
-def _plan(
-    hparams: HParams,
-    source_lengths: np.ndarray,
-    target_lengths: np.ndarray,
-    batch_tokens: int,
-    max_length: int,
-    seed: int = 1,
-    few_shapes: bool = False,
-    repeats: np.ndarray | None = None,
-) -> BatchPlan:
-    """A plan with the buckets of `hparams`."""
-    first, step = hparams.min_length_bucket, hparams.length_bucket_step
-    return BatchPlan(source_lengths, target_lengths, batch_tokens, max_length, first, step, seed, few_shapes, repeats)
+    return BatchPlan(
+        source_lengths,
+        target_lengths,
+        batch_tokens=hparams.batch_size * replicas,
+        max_length=int(np.maximum(source_lengths, target_lengths).max()),
+        smallest=hparams.min_length_bucket,
+        step=hparams.length_bucket_step,
+    )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from t2tlite import registry
-from t2tlite.data.dataset import check_contents, check_files
+from t2tlite.data.dataset import check_contents
 from t2tlite.data.manifest import MANIFEST, Manifest, read_manifest
 from t2tlite.data.problem import Problem
 from t2tlite.files.atomic_file import file_sha256
@@ -38,7 +38,6 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
             f"--data_dir, or delete {folder} to make the data again."
         )
     try:
-        check_files(folder, manifest)
         check_contents(folder, manifest.entries())
     except (FileNotFoundError, ValueError):
         return False
@@ -47,10 +46,10 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
+    changes = []
     then, now = manifest.options, options(problem)
-    changes, splits = [], (",".join(manifest.splits), ",".join(problem.splits()))
-    if splits[0] != splits[1]:  # the same files may be another split's
-        changes.append(f"splits were {splits[0]}, now {splits[1]}")
+    if list(manifest.splits) != list(problem.splits()):  # the same files may be another split's
+        changes.append(f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}")
     try:
         paths = problem.files(tmp_dir)
     except FileNotFoundError:

@@ -105,7 +105,7 @@ def generate(
     _check_options(problem, num_processes)
     if pipeline is not None:
         pipeline.check()
-    tmp_dir = None if tmp_dir is None else Path(tmp_dir)
+    tmp_dir = None if tmp_dir is None else Path(tmp_dir).expanduser()
     build = DataBuild(problem, Path(data_dir) / problem.name(), tmp_dir, num_processes, pipeline)
     already_there = build.is_complete()
     if not already_there:

@@ -62,25 +62,10 @@ def distribute(
     """A distributed dataset of each replica's `Part`s of the global batches start, ..., stop - 1."""
     replicas = strategy.num_replicas_in_sync
 
-    def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        here = replicas // context.num_input_pipelines  # replicas of this worker
-        first = here * context.input_pipeline_id
+    def load(step: int, replica: int) -> Part:
+        return load_part(store, plan, start + step, replica, replicas, micro_batches)
 
-        def load(i: np.int64) -> Part:
-            step, replica = divmod(int(i), here)
-            return load_part(store, plan, start + step, first + replica, replicas, micro_batches)
-
-        def tensors(i: tf.Tensor) -> Part:
-            part = Part(*tf.numpy_function(load, [i], (tf.int32, tf.int32, tf.float32, tf.int32)))
-            rows = (micro_batches, None, None)
-            for tensor, shape in zip(part, Part(rows, rows, (), (micro_batches, 2)), strict=True):
-                tensor.set_shape(shape)
-            return part
-
-        count = (stop - start) * here
-        return tf.data.Dataset.range(count).map(tensors).prefetch(2 * here)
-
-    return _distribute(strategy, parts_of_worker)
+    return _distribute(strategy, load, stop - start, micro_batches)
 
 
 def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, int], micro_batches: int) -> Any:
@@ -89,33 +74,44 @@ def distribute_shape(strategy: tf.distribute.Strategy, shape: tuple[int, int, in
     inputs: np.ndarray = np.ones((micro_batches, rows, source_width), np.int32)
     targets: np.ndarray = np.ones((micro_batches, rows, target_width), np.int32)
     part = Part(inputs, targets, np.float32(targets.size), np.ones((micro_batches, 2), np.int32))
-    ids = tf.TensorSpec((micro_batches, None, None), tf.int32)
-    signature = Part(ids, ids, tf.TensorSpec((), tf.float32), tf.TensorSpec((micro_batches, 2), tf.int32))
-
-    def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
-        here = strategy.num_replicas_in_sync // context.num_input_pipelines
-        return tf.data.Dataset.from_generator(lambda: [part] * here, output_signature=signature)
-
-    return _distribute(strategy, parts_of_worker)
+    return _distribute(strategy, lambda step, replica: part, 1, micro_batches)
 
 
 def _distribute(
-    strategy: tf.distribute.Strategy, make_dataset: Callable[[tf.distribute.InputContext], tf.data.Dataset]
+    strategy: tf.distribute.Strategy, load: Callable[[int, int], Part], steps: int, micro_batches: int
 ) -> Any:
-    """A distributed dataset of what `make_dataset` makes, without the threads with which TensorFlow tunes a pipeline.
+    """A distributed dataset of the `Part`s that `load` returns for each step from 0 and each replica.
 
-    These have nothing to tune here. On a busy machine the end of an iterator waits for them as long as it lasted, up
-    to a minute: the loop in TensorFlow's model.cc that is told to end looks just before it can see that it shall. The
-    iterator that copies to devices has such threads whatever the options; a dataset for each replica does without it.
-    Only a cluster must have it.
+    It is without the threads with which TensorFlow tunes a pipeline, which have nothing to tune here. On a busy machine
+    the end of an iterator waits for them as long as it lasted, up to a minute: the loop in TensorFlow's model.cc that
+    is told to end looks just before it can see that it shall. The iterator that copies to devices has such threads
+    whatever the options; a dataset for each replica does without it. Only a cluster must have it.
     """
+    rows = (micro_batches, None, None)
+    shapes = Part(rows, rows, (), (micro_batches, 2))
     options = tf.data.Options()
     options.autotune.enabled = False
+
+    def parts_of_worker(context: tf.distribute.InputContext) -> tf.data.Dataset:
+        here = strategy.num_replicas_in_sync // context.num_input_pipelines  # replicas of this worker
+        first = here * context.input_pipeline_id
+
+        def load_item(i: np.int64) -> Part:
+            step, replica = divmod(int(i), here)
+            return load(step, first + replica)
+
+        def tensors(i: tf.Tensor) -> Part:
+            part = Part(*tf.numpy_function(load_item, [i], (tf.int32, tf.int32, tf.float32, tf.int32)))
+            for tensor, shape in zip(part, shapes, strict=True):
+                tensor.set_shape(shape)
+            return part
+
+        return tf.data.Dataset.range(steps * here).map(tensors).prefetch(2 * here).with_options(options)
+
     separately = tf.distribute.InputOptions(
         experimental_fetch_to_device=False,
         experimental_replication_mode=tf.distribute.InputReplicationMode.PER_REPLICA,
     )
     return strategy.distribute_datasets_from_function(
-        lambda context: make_dataset(context).with_options(options),
-        separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None,
+        parts_of_worker, separately if isinstance(strategy, tf.distribute.MirroredStrategy) else None
     )

@@ -34,9 +34,6 @@ class TextSample:
         self._size = 0
         self._pairs: list[tuple[float, str, str]] = []  # (random number, source, target)
 
-    def __len__(self) -> int:
-        return len(self._pairs)
-
     def add(self, source: str, target: str) -> None:
         """Offers a pair to the sample."""
         pair = self._random.random(), source[:MAX_TEXT_CHARACTERS], target[:MAX_TEXT_CHARACTERS]

@@ -220,11 +220,10 @@ def read_manifest(folder: Path) -> Manifest:
 
     Raises FileNotFoundError, and ValueError if it is damaged, of another format, or that of a run.
     """
-    path, advice = folder / MANIFEST, f"Delete {folder} and run t2t-datagen again."
-    record = read_record(path, dict[str, Any], advice)
-    if "reverse" in record:
+    path = folder / MANIFEST
+    if path.exists() and not holds_data(folder):
         raise ValueError(f"{folder} must hold data. Received: the folder of a run. Use another --data_dir.")
-    return read_record(path, Manifest, advice)
+    return read_record(path, Manifest, f"Delete {folder} and run t2t-datagen again.")
 
 
 def holds_data(folder: Path) -> bool:

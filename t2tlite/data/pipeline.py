@@ -99,14 +99,9 @@ class Pipeline:
         return apache_beam, options
 
 
-class _Started(threading.local):
-    """What a thread of a worker has started: loading a model takes longer than many a task."""
-
-    pipeline: str = ""
-    work: WorkerFunction
-
-
-_started = _Started()
+# Of a thread of a worker: the `pipeline` that it started last, and its function `work`. Loading a model takes longer
+# than many a task.
+_started = threading.local()
 
 
 def _call(pipeline: str, start: Callable[[], WorkerFunction], task: Any) -> None:
@@ -114,6 +109,6 @@ def _call(pipeline: str, start: Callable[[], WorkerFunction], task: Any) -> None
 
     Beam's own place for this, DoFn.setup, is called for each task by the Dask runner.
     """
-    if _started.pipeline != pipeline:
+    if getattr(_started, "pipeline", "") != pipeline:
         _started.work, _started.pipeline = start(), pipeline
     _started.work(task)

@@ -43,16 +43,16 @@ def find_checkpoint(run: Path, chosen: str | Path | None = None) -> str:
     """
     text = str(chosen or NEWEST)
     if os.sep in text or text in (os.curdir, os.pardir):
-        where = [Path(text).expanduser()]
+        paths = [Path(text).expanduser()]
     elif text.isdecimal():
-        where = [folder / f"{CHECKPOINT_PREFIX}-{text}" for folder in (run, run / BEST)]
+        paths = [folder / f"{CHECKPOINT_PREFIX}-{text}" for folder in (run, run / BEST)]
     else:
-        where = [run if text == NEWEST else run / text]
-    for path in where:
+        paths = [run if text == NEWEST else run / text]
+    for path in paths:
         checkpoint = _checkpoint_at(path)
         if checkpoint:
             return checkpoint
-    raise FileNotFoundError(_not_found(where[0], _advice(run, text)))
+    raise FileNotFoundError(_not_found(paths[0], _advice(run, text)))
 
 
 def checkpoint_at(path: str | Path) -> str:

@@ -56,6 +56,10 @@ def read_record(path: Path, kind: type[R], advice: str) -> R:
 def write_record(path: Path, record: Any) -> None:
     """Writes a dataclass, without fields that are None, or a dict as a JSON object, atomically."""
     if not isinstance(record, dict):
-        record = dataclasses.asdict(record, dict_factory=lambda items: {k: v for k, v in items if v is not None})
+        record = dataclasses.asdict(record, dict_factory=_without_none)
     versioned = {"format_version": FORMAT_VERSION, **record}
     write_text(path, json.dumps(versioned, indent=2, ensure_ascii=False) + "\n")
+
+
+def _without_none(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in items if value is not None}

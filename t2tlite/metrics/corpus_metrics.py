@@ -134,7 +134,7 @@ def paired_bootstrap(
 def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metric]:
     if tokenize not in TOKENIZERS:
         raise ValueError(f"tokenize must be one of {', '.join(TOKENIZERS)}. Received: {tokenize!r}.")
-    made = {
+    metrics = {
         "bleu": lambda: BLEU(tokenize=tokenize, lowercase=lowercase),
         "chrf": lambda: CHRF(lowercase=lowercase),
         "ter": TER,
@@ -142,7 +142,7 @@ def _metrics(names: Sequence[str], tokenize: str, lowercase: bool) -> list[Metri
     for name in names:
         if name not in METRICS:
             raise ValueError(f"metrics must be of {', '.join(METRICS)}. Received: {name!r}.")
-    return [made[name]() for name in dict.fromkeys(names)]
+    return [metrics[name]() for name in dict.fromkeys(names)]
 
 
 @contextlib.contextmanager

@@ -108,20 +108,23 @@ class ParsingTask(Task):
 
     def tally(self, outputs: Sequence[Output]) -> Counter[str]:
         """The numbers of sequences, of repaired ones, of repairs by kind, of last words like `end.`"""
-        repairs = [output.repairs for output in outputs if isinstance(output, Parse)]
-        kinds = {REPAIR + kind: times for kind, times in sum(repairs, Counter()).items()}
-        trees = [output.tree for output in outputs if isinstance(output, Parse) and output.tree]
-        glued = sum(ends_in_punctuation(tree.words()[-1]) for tree in trees)
-        return Counter({"sequences": len(outputs), "repaired": sum(map(bool, repairs)), "glued": glued, **kinds})
+        parses = [output for output in outputs if isinstance(output, Parse)]
+        tally = Counter({"sequences": len(outputs)})
+        for parse in parses:
+            tally["repaired"] += bool(parse.repairs)
+            tally["glued"] += parse.tree is not None and ends_in_punctuation(parse.tree.words()[-1])
+            tally.update({REPAIR + kind: times for kind, times in parse.repairs.items()})
+        return tally
 
     def summary(self, tally: Mapping[str, int]) -> str:
         """How many sequences were repaired, and how; and how many sentences seem to be raw text."""
         kinds = Counter({name.removeprefix(REPAIR): n for name, n in tally.items() if name.startswith(REPAIR)})
-        listed = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
-        repaired, sequences = tally.get("repaired", 0), tally.get("sequences", 0)
-        how = f" ({listed})" if listed else ""
-        line = f"Sequences repaired to make trees: {repaired:,} of {sequences:,}{how}"
-        if glued := tally.get("glued", 0):
+        repairs = ", ".join(f"{kind} {times:,}" for kind, times in kinds.most_common())
+        line = f"Sequences repaired to make trees: {tally.get('repaired', 0):,} of {tally.get('sequences', 0):,}"
+        if repairs:
+            line += f" ({repairs})"
+        glued = tally.get("glued", 0)
+        if glued:
             line += f"\nSentences whose last word ends in punctuation, which --raw_text would separate: {glued:,}"
         return line
 

@@ -239,9 +239,13 @@ class _Parse:
     def scored_brackets(self, parameters: EvalbParameters) -> list[Bracket]:
         """The brackets that are compared, with spans in the words that are compared; outer brackets first."""
         position = [0, *itertools.accumulate(self.kept)]
-        brackets = [(re.split("[-=]", label)[0], position[start], position[end]) for label, start, end in self.brackets]
         deleted = {FOREST, *parameters.delete_brackets}
-        return [(label, start, end) for label, start, end in brackets if start < end and label not in deleted]
+        scored = []
+        for full_label, first, end in self.brackets:
+            label, span = re.split("[-=]", full_label)[0], (position[first], position[end])
+            if span[0] < span[1] and label not in deleted:
+                scored.append((label, *span))
+        return scored
 
 
 def _restore_quotes(gold: _Parse, predicted: _Parse, parameters: EvalbParameters) -> None:
@@ -263,7 +267,8 @@ def _count_matched(gold: list[Bracket], predicted: list[Bracket], parameters: Ev
     for gold_label, start, end in gold:
         labels = unmatched[start, end]
         same = (label for label in labels if not parameters.labelled or parameters.same_label(gold_label, label))
-        if (first := next(same, None)) is not None:
+        first = next(same, None)
+        if first is not None:
             labels.remove(first)
     return len(predicted) - sum(map(len, unmatched.values()))
 
@@ -275,10 +280,11 @@ def _count_crossing(gold: list[Bracket], predicted: list[Bracket], num_words: in
     for _, start, end in gold:
         last_end[start] = max(last_end[start], end)
         first_start[end] = min(first_start[end], start)
-    return sum(
-        max(last_end[start + 1 : end], default=0) > end or min(first_start[start + 1 : end], default=num_words) < start
-        for _, start, end in predicted
-    )
+    crossing = 0
+    for _, start, end in predicted:
+        inside = slice(start + 1, end)
+        crossing += max(last_end[inside], default=0) > end or min(first_start[inside], default=num_words) < start
+    return crossing
 
 
 def _split_trees(line: str) -> Iterator[str]:

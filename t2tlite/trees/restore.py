@@ -50,9 +50,7 @@ class Restored:
         return sum(self.repairs[name] for name in ("missing_tag", "surplus_tag", "changed_tag", "changed_word"))
 
 
-def restore(
-    events: Iterable[Event], words: Sequence[str], malformed: int = 0, fit_tags: bool = True, lexical: bool = False
-) -> Restored:
+def restore(events: Iterable[Event], words: Sequence[str], malformed: int, fit_tags: bool, lexical: bool) -> Restored:
     """The tree that a sequence of brackets and tags represents, over exactly the given words, under TOP.
 
     A tag belongs to the next word. Where the sequence is not a tree, these rules apply, counted in `repairs`.

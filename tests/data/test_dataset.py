@@ -7,7 +7,6 @@ import pytest
 from tiny_task import FileTask, TinyTask, contents, write_pairs
 
 from t2tlite.config import HParams
-from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import generate
 from t2tlite.run_folder import RunFolder
@@ -30,18 +29,16 @@ def test_open_dataset_by_name(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"format_version": 1}'])
-def test_damaged_manifest(tmp_path, content):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    (tmp_path / "tiny_task" / "manifest.json").write_text(content)
+def test_damaged_manifest(data_dir, content):
+    (data_dir / "tiny_task" / "manifest.json").write_text(content)
     with pytest.raises(ValueError, match=r"manifest\.json is damaged.*run t2t-datagen again"):
-        open_dataset(tmp_path)
+        open_dataset(data_dir)
 
 
-def test_manifest_of_another_format(tmp_path):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    path = tmp_path / "tiny_task" / "manifest.json"
+def test_manifest_of_another_format(data_dir):
+    path = data_dir / "tiny_task" / "manifest.json"
     path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 7'))
-    for act in (lambda: open_dataset(tmp_path), lambda: generate(TinyTask(), tmp_path)):
+    for act in (lambda: open_dataset(data_dir), lambda: generate(TinyTask(), data_dir)):
         with pytest.raises(
             ValueError, match=r"manifest\.json must have format_version 1.* Received: 7\. Use the t2tlite"
         ):
@@ -54,37 +51,32 @@ def flip_a_bit(path, draw):
     path.write_bytes(content)
 
 
-def test_changed_bit_in_a_shard_is_an_error_before_it_is_read(tmp_path, monkeypatch):
-    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 100)
-    dataset = generate(TinyTask(), tmp_path, num_processes=1).dataset
+def test_changed_bit_in_a_shard_is_an_error_before_it_is_read(data_dir):
     draw = random.Random(1)
     for _ in range(100):
-        path = dataset.folder / f"train-0000{draw.randrange(3)}.arrow"
+        path = data_dir / "tiny_task" / f"train-0000{draw.randrange(5)}.arrow"
         before = path.read_bytes()
         flip_a_bit(path, draw)
         with pytest.raises(ValueError, match=rf"{path} must have the content .* SHA-256 .* Run t2t-datagen again\."):
-            open_dataset(tmp_path).store("train")
-        assert len(open_dataset(tmp_path).store("dev")) == 30  # which is not damaged
+            open_dataset(data_dir).store("train")
+        assert len(open_dataset(data_dir).store("dev")) == 30  # which is not damaged
         path.write_bytes(before)
-    assert len(open_dataset(tmp_path).store("train")) == 230
+    assert len(open_dataset(data_dir).store("train")) == 230
 
 
 @pytest.mark.parametrize("name", ["vocab.model", "train-00000.arrow", "dev-00000.arrow"])
-def test_data_in_which_a_bit_changed_is_made_again(tmp_path, name):
-    folder = generate(TinyTask(), tmp_path, num_processes=1).dataset.folder
-    before = contents(tmp_path)
-    flip_a_bit(folder / name, random.Random(name))
-    assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
-    assert contents(tmp_path) == before
+def test_data_in_which_a_bit_changed_is_made_again(data_dir, uninterrupted, name):
+    flip_a_bit(data_dir / "tiny_task" / name, random.Random(name))
+    assert not generate(TinyTask(), data_dir, num_processes=1).already_there
+    assert contents(data_dir) == uninterrupted
 
 
-def test_a_bit_that_changed_in_a_vocabulary_is_found(tmp_path):
-    dataset = generate(TinyTask(), tmp_path / "data", num_processes=1).dataset
-    run, path = RunFolder(tmp_path / "run"), dataset.folder / "vocab.model"
-    run.create(HParams(), dataset.manifest, [path])
+def test_a_bit_that_changed_in_a_vocabulary_is_found(data_dir, tmp_path):
+    run, path = RunFolder(tmp_path / "run"), data_dir / "tiny_task" / "vocab.model"
+    run.create(HParams(), open_dataset(data_dir).manifest, [path])
     assert run.encoders()[0].vocab_size == 330
     for flipped, act, advice in (
-        (path, lambda: open_dataset(tmp_path / "data").encoders, "Run t2t-datagen again"),
+        (path, lambda: open_dataset(data_dir).encoders, "Run t2t-datagen again"),
         (run.path / "vocab.model", run.encoders, "Copy it again from where the run was trained"),
     ):
         flip_a_bit(flipped, random.Random(2))
@@ -92,30 +84,28 @@ def test_a_bit_that_changed_in_a_vocabulary_is_found(tmp_path):
             act()
 
 
-@pytest.mark.parametrize("where", ["data/run", "data/other_task"])
-def test_a_run_in_the_folder_of_data_is_not_taken_for_data(tmp_path, where):
+@pytest.mark.parametrize("name", ["run", "other_task"])
+def test_a_run_in_the_folder_of_data_is_not_taken_for_data(data_dir, name):
     """The manifests of both are called manifest.json."""
-    data, run = tmp_path / "data", RunFolder(tmp_path / where)
-    dataset = generate(TinyTask(), data, num_processes=1).dataset
-    run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
-    assert open_dataset(data).name == "tiny_task"
+    run, vocabulary = RunFolder(data_dir / name), data_dir / "tiny_task" / "vocab.model"
+    run.create(HParams(), open_dataset(data_dir).manifest, [vocabulary])
+    assert open_dataset(data_dir).name == "tiny_task"
     with pytest.raises(FileNotFoundError, match=r"no finished data of other_task in .* there: tiny_task\."):
-        open_dataset(data, "other_task")
-    run.create(HParams(), open_dataset(data).manifest, [dataset.folder / "vocab.model"])
-    assert generate(TinyTask(), data).already_there
+        open_dataset(data_dir, "other_task")
+    run.create(HParams(), open_dataset(data_dir).manifest, [vocabulary])
+    assert generate(TinyTask(), data_dir).already_there
 
 
-def test_a_run_and_data_never_share_a_folder(tmp_path):
-    dataset = generate(TinyTask(), tmp_path, num_processes=1).dataset
-    before = contents(tmp_path)
+def test_a_run_and_data_never_share_a_folder(data_dir, uninterrupted, tmp_path):
+    dataset = open_dataset(data_dir)
     with pytest.raises(
         ValueError, match=r"--output_dir must be a folder of its own\. Received: .*tiny_task, which holds"
     ):
         RunFolder(dataset.folder).create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
-    assert contents(tmp_path) == before
-    run = RunFolder(tmp_path / "file_task")
+    assert contents(data_dir) == uninterrupted
+    run = RunFolder(data_dir / "file_task")
     run.create(HParams(), dataset.manifest, [dataset.folder / "vocab.model"])
     raw = write_pairs(tmp_path / "raw.tsv")
     with pytest.raises(ValueError, match=r"file_task must hold data\. Received: the folder of a run\. Use another"):
-        generate(FileTask(train=str(raw)), tmp_path, num_processes=1)
+        generate(FileTask(train=str(raw)), data_dir, num_processes=1)
     assert json.loads((run.path / "manifest.json").read_text())["problem"] == "tiny_task"

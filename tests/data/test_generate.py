@@ -17,11 +17,6 @@ from t2tlite.data.learn_vocabulary import TextSample, default_vocab_size
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-
-
 def test_what_is_stored_decodes_to_the_text(tmp_path):
     task = TinyTask()
     data = generate(task, tmp_path, num_processes=1).dataset
@@ -73,9 +68,8 @@ def test_manifest(tmp_path):
     assert [shard["pairs"] for shard in manifest["splits"]["train"]["shards"]] == [50, 50, 20]
 
 
-def test_reversed_shares_the_folder_and_swaps(tmp_path):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    data = generate(TinyTask(reverse=True), tmp_path, num_processes=1)
+def test_reversed_shares_the_folder_and_swaps(tiny_data):
+    data = generate(TinyTask(reverse=True), tiny_data, num_processes=1)
     assert data.already_there
     assert data.dataset.name == "tiny_task_rev"
     assert data.dataset.manifest.language_pair == ("de", "en")
@@ -127,15 +121,13 @@ def test_length_limits_apply_to_train_alone(tmp_path):
         ({"max_length_ratio": 0.5}, "max_length_ratio must be at least 1"),
     ],
 )
-def test_bad_input_changes_nothing(tmp_path, changes, message):
+def test_bad_input_changes_nothing(tmp_path, data_dir, uninterrupted, changes, message):
     with pytest.raises(ValueError, match=message):
         generate(TinyTask(**changes), tmp_path / "new", num_processes=1)
     assert not list((tmp_path / "new").glob("*"))
-    generate(TinyTask(), tmp_path / "old", num_processes=1)
-    before = contents(tmp_path / "old")
     with pytest.raises(ValueError, match=f"{message}|made from something else"):
-        generate(TinyTask(**changes), tmp_path / "old", num_processes=1)
-    assert contents(tmp_path / "old") == before
+        generate(TinyTask(**changes), data_dir, num_processes=1)
+    assert contents(data_dir) == uninterrupted
 
 
 def test_too_little_text_for_the_default_size(tmp_path):

@@ -16,20 +16,6 @@ from t2tlite.files import atomic_file
 from t2tlite.files.lock import only_process
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-
-
-@pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("uninterrupted")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-        generate(TinyTask(), folder, num_processes=1)
-    return contents(folder)
-
-
 def test_layout(uninterrupted):
     assert list(uninterrupted) == [
         "tiny_task/dev-00000.arrow",
@@ -74,33 +60,30 @@ def test_interrupted_anywhere_then_finished_equals_uninterrupted(tmp_path, unint
     assert {path: path.stat().st_mtime_ns for path in before} == before  # finished shards were kept
 
 
-def test_interrupted_then_other_text_starts_anew(tmp_path, uninterrupted, monkeypatch):
+@pytest.mark.parametrize(
+    ("task", "file", "content"),
+    [
+        (TinyTask(train=tuple(sentences(400, 9))), "train-00007.arrow", b"of the other text"),
+        (TinyTask(), "vocab.model", b""),
+    ],
+)
+def test_unusable_leftovers_are_made_anew(tmp_path, uninterrupted, monkeypatch, task, file, content):
+    """What an interrupted run left was made from other text, or its vocabulary is damaged."""
     with monkeypatch.context() as patch:
         patch.setattr(encode_shards, "DROPPED", None)  # fails at the first shard
         with pytest.raises(TypeError):
-            generate(TinyTask(train=tuple(sentences(400, 9))), tmp_path, num_processes=1)
-    (tmp_path / "tiny_task" / "train-00007.arrow").write_bytes(b"of the other text")
+            generate(task, tmp_path, num_processes=1)
+    (tmp_path / "tiny_task" / file).write_bytes(content)
     generate(TinyTask(), tmp_path, num_processes=1)
     assert contents(tmp_path) == uninterrupted
 
 
-def test_damaged_vocabulary_of_an_interrupted_run_starts_anew(tmp_path, uninterrupted, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(encode_shards, "DROPPED", None)
-        with pytest.raises(TypeError):
-            generate(TinyTask(), tmp_path, num_processes=1)
-    (tmp_path / "tiny_task" / "vocab.model").write_bytes(b"")
-    generate(TinyTask(), tmp_path, num_processes=1)
-    assert contents(tmp_path) == uninterrupted
-
-
-def test_complete_data_is_left_alone(tmp_path):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    data = generate(TinyTask(), tmp_path)
+def test_complete_data_is_left_alone(data_dir):
+    before = {path: path.stat().st_mtime_ns for path in data_dir.rglob("*")}
+    data = generate(TinyTask(), data_dir)
     assert data.already_there
     assert "already complete, nothing to do" in str(data)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+    assert {path: path.stat().st_mtime_ns for path in data_dir.rglob("*")} == before
 
 
 @pytest.mark.parametrize(
@@ -111,12 +94,10 @@ def test_complete_data_is_left_alone(tmp_path):
         ({"dev": (("a", "b"),)}, "dev was .*, now a,b|dev was"),
     ],
 )
-def test_complete_data_of_other_options_is_never_overwritten(tmp_path, changes, message):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    before = contents(tmp_path)
+def test_complete_data_of_other_options_is_never_overwritten(data_dir, uninterrupted, changes, message):
     with pytest.raises(ValueError, match=f"already holds complete data made from something else: ({message}).*delete"):
-        generate(TinyTask(**changes), tmp_path, num_processes=1)
-    assert contents(tmp_path) == before
+        generate(TinyTask(**changes), data_dir, num_processes=1)
+    assert contents(data_dir) == uninterrupted
 
 
 def test_raw_files_that_change_move_or_go(tmp_path):
@@ -147,22 +128,27 @@ def test_raw_files_that_change_move_or_go(tmp_path):
     assert contents(data) == before
 
 
-@pytest.mark.parametrize("damage", ["missing", "short"])
-def test_data_that_lost_a_shard_is_made_again(tmp_path, uninterrupted, damage):
-    generate(TinyTask(), tmp_path, num_processes=1)
-    shard = tmp_path / "tiny_task" / "train-00002.arrow"
-    content = shard.read_bytes()
+def remove(shard):
     shard.unlink()
-    if damage == "short":
-        shard.write_bytes(content[:-1])
-    error, message = {
-        "missing": (FileNotFoundError, r"train-00002\.arrow is missing.*Run t2t-datagen again"),
-        "short": (ValueError, r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again"),
-    }[damage]
+
+
+def cut_short(shard):
+    shard.write_bytes(shard.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("damage", "error", "message"),
+    [
+        (remove, FileNotFoundError, r"train-00002\.arrow is missing.*Run t2t-datagen again"),
+        (cut_short, ValueError, r"train-00002\.arrow must have [\d,]+ bytes.*Run t2t-datagen again"),
+    ],
+)
+def test_data_that_lost_a_shard_is_made_again(data_dir, uninterrupted, damage, error, message):
+    damage(data_dir / "tiny_task" / "train-00002.arrow")
     with pytest.raises(error, match=message):
-        open_dataset(tmp_path)
-    assert not generate(TinyTask(), tmp_path, num_processes=1).already_there
-    assert contents(tmp_path) == uninterrupted
+        open_dataset(data_dir)
+    assert not generate(TinyTask(), data_dir, num_processes=1).already_there
+    assert contents(data_dir) == uninterrupted
 
 
 @pytest.mark.parametrize("file", range(3))
@@ -182,23 +168,19 @@ def test_full_disk(tmp_path, uninterrupted, monkeypatch, file):
     assert contents(tmp_path) == uninterrupted
 
 
-def test_error_in_an_encoding_process(tmp_path):
+def test_error_in_an_encoding_process(tiny_data, tmp_path):
     """A process that cannot write reports it, and the others end."""
-    task = TinyTask()
-    generate(task, tmp_path, num_processes=1)
-    vocabulary = tmp_path / "tiny_task" / "vocab.model"
     tasks = [
         encode_shards.ChunkTask("train", tmp_path / "nowhere" / f"{i}.arrow", [("a", "b")], 0, 0.0) for i in range(9)
     ]
     with pytest.raises(FileNotFoundError, match="nowhere"):
-        list(encode_shards.encode_all(tasks, [vocabulary], 2))
+        list(encode_shards.encode_all(tasks, [tiny_data / "tiny_task" / "vocab.model"], 2))
 
 
-def test_an_encoding_process_that_dies(tmp_path, monkeypatch):
-    generate(TinyTask(), tmp_path, num_processes=1)
+def test_an_encoding_process_that_dies(tiny_data, monkeypatch):
     monkeypatch.setattr(encode_shards, "_work", os._exit)  # what a process is to do with each task
     with pytest.raises(ChildProcessError, match=r"ended unexpectedly.*fewer --num_processes"):
-        list(encode_shards.encode_all([9, 9, 9], [tmp_path / "tiny_task" / "vocab.model"], 2))
+        list(encode_shards.encode_all([9, 9, 9], [tiny_data / "tiny_task" / "vocab.model"], 2))
 
 
 def test_only_one_process_at_a_time(tmp_path):

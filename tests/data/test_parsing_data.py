@@ -11,6 +11,7 @@ import t2tlite.problems  # noqa: F401  (registers them)
 from t2tlite import registry
 from t2tlite.bin import t2t_datagen
 from t2tlite.data.dataset import open_dataset
+from t2tlite.data.generate import generate
 from t2tlite.problems import grammar
 from t2tlite.tasks.task import Hypothesis, open_task
 from t2tlite.trees.evalb import read_parses
@@ -57,6 +58,12 @@ def test_data_of_extra_trees_is_found_complete(own_trees, tmp_path, capsys):
     extra.write_text(filled(RAW, "x2"))
     assert datagen(tmp_path / "data", *command, f"--extra_trees={extra}") == 1
     assert f"{extra} is not the extra.trees it was made from" in capsys.readouterr().err
+
+
+def test_raw_files_in_the_home_folder(own_trees, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(own_trees.parent))
+    data = generate(registry.problem("wsj_parsing", vocab_size=330), tmp_path / "data", f"~/{own_trees.name}", 1)
+    assert data.dataset.manifest.training.pairs == 120
 
 
 @pytest.mark.parametrize("linearisation", WRITTEN)

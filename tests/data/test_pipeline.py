@@ -23,29 +23,18 @@ TWO_THREADS = "--direct_num_workers=2 --direct_running_mode=multi_threading"
 TWO_PROCESSES = "--direct_num_workers=2 --direct_running_mode=multi_processing"
 
 
-@pytest.fixture(autouse=True)
-def small_chunks(monkeypatch):
-    monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-
-
-@pytest.fixture
-def local(tmp_path):
-    generate(TinyTask(), tmp_path / "local", num_processes=1)
-    return contents(tmp_path / "local")
-
-
 @pytest.mark.parametrize("options", ["", TWO_THREADS, pytest.param(TWO_PROCESSES, marks=pytest.mark.slow)])
-def test_the_files_are_those_made_locally(tmp_path, local, monkeypatch, options, capfd):
+def test_the_files_are_those_made_locally(tmp_path, uninterrupted, monkeypatch, options, capfd):
     monkeypatch.chdir(tmp_path)  # a relative path is the same folder for workers elsewhere
     data = generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options))
-    assert contents(tmp_path / "beam") == local
+    assert contents(tmp_path / "beam") == uninterrupted
     assert str(data.dataset.folder) == "beam/tiny_task"
     assert generate(TinyTask(), "beam", pipeline=Pipeline("DirectRunner", options)).already_there
     shown = capfd.readouterr().err.replace("INFO:__main__:Logging handler created", "")  # before Beam reads its options
     assert re.findall(r"INFO:.*", shown) == []
 
 
-def test_worker_killed_while_it_writes(tmp_path, local, monkeypatch):
+def test_worker_killed_while_it_writes(tmp_path, uninterrupted, monkeypatch):
     write = encode_shards.write_shard
 
     def write_after_a_kill(path, *args, **more):
@@ -54,10 +43,10 @@ def test_worker_killed_while_it_writes(tmp_path, local, monkeypatch):
 
     monkeypatch.setattr(encode_shards, "write_shard", write_after_a_kill)
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
-    assert contents(tmp_path / "beam") == local
+    assert contents(tmp_path / "beam") == uninterrupted
 
 
-def test_failed_pipeline_keeps_only_finished_shards(tmp_path, local, monkeypatch):
+def test_failed_pipeline_keeps_only_finished_shards(tmp_path, uninterrupted, monkeypatch):
     write = encode_shards.write_shard
 
     def fail_at_three(path, *args, **more):
@@ -72,10 +61,10 @@ def test_failed_pipeline_keeps_only_finished_shards(tmp_path, local, monkeypatch
         ):
             generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
     left = contents(tmp_path / "beam")
-    assert {name: left[name] for name in left if name.endswith(".arrow")}.items() <= local.items()
+    assert {name: left[name] for name in left if name.endswith(".arrow")}.items() <= uninterrupted.items()
     assert not list((tmp_path / "beam").rglob("*.tmp"))
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
-    assert contents(tmp_path / "beam") == local
+    assert contents(tmp_path / "beam") == uninterrupted
 
 
 def test_workers_that_do_not_see_the_folder(tmp_path, monkeypatch):
@@ -132,7 +121,7 @@ generate(TinyTask(), sys.argv[2], pipeline=Pipeline("DirectRunner"))
 
 
 @pytest.mark.slow
-def test_a_killed_pipeline_is_run_again(tmp_path, local):
+def test_a_killed_pipeline_is_run_again(tmp_path, uninterrupted):
     tests = os.path.dirname(os.path.dirname(__file__))
     with subprocess.Popen(
         [sys.executable, "-c", SCRIPT, tests, str(tmp_path / "beam")], stderr=subprocess.DEVNULL
@@ -143,9 +132,9 @@ def test_a_killed_pipeline_is_run_again(tmp_path, local):
     left = contents(tmp_path / "beam")
     shards = {name: left[name] for name in left if name.endswith(".arrow")}
     assert 0 < len(shards) < 7
-    assert shards.items() <= local.items()
+    assert shards.items() <= uninterrupted.items()
     generate(TinyTask(), tmp_path / "beam", pipeline=Pipeline("DirectRunner"))
-    assert contents(tmp_path / "beam") == local
+    assert contents(tmp_path / "beam") == uninterrupted
 
 
 @pytest.mark.parametrize(

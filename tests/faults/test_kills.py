@@ -64,10 +64,8 @@ class Lives:
     """Runs commands in a folder, each in a process of its own."""
 
     def __init__(self, server: subprocess.Popen[str], folder: Path) -> None:
-        self.server, self.work, self.output, self.events = (
-            server,
-            *(folder / name for name in ("work", "out", "events")),
-        )
+        self.server = server
+        self.work, self.output, self.events = folder / "work", folder / "out", folder / "events"
 
     def begin(self) -> None:
         """Makes an empty folder of work: always the same path, which some files of a run record."""

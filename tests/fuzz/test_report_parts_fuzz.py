@@ -61,12 +61,7 @@ def test_event_files_whose_records_are_damaged(data, tmp_path_factory):
 
 
 @COSTLY
-@given(
-    title=TEXTS,
-    unit=TEXTS,
-    lines=st.dictionaries(TEXTS, st.dictionaries(STEPS, NUMBERS), max_size=2),
-    log=st.booleans(),
-)
+@given(title=TEXTS, unit=TEXTS, lines=LINES, log=st.booleans())
 def test_any_chart(title, unit, lines, log):
     assert survives(lambda: line_chart(title, unit, lines, log))
 

@@ -1,24 +1,13 @@
 """Tasks: what becomes of hypotheses, by example, and which task a manifest names."""
 
-from pathlib import Path
-
 import pytest
+from tiny_task import run_manifest
 
-from t2tlite.data.manifest import Manifest, RunManifest
 from t2tlite.tasks.task import Hypothesis, Score, open_task, signature_lines
-from t2tlite.trees.tree import format_tree
-from t2tlite.vocabularies.encoders import VocabularyEntry
 
 WORDS = "the cat sat ."
 RIGHT, SHORT = "(S (NP XX XX )NP (VP XX )VP . )S", "(S (NP XX )NP . )S"
 TREE = "(TOP (S (NP (XX the) (XX cat)) (VP (XX sat)) (. .)))"
-
-
-def run_manifest(task: str, reverse: bool) -> RunManifest:
-    vocabulary = VocabularyEntry(file="vocab.model", size=9, bytes=9, sha256="a")
-    fields = {"problem": "p", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}, "splits": {}}
-    data = Manifest(**fields, task=task, vocabulary=vocabulary)
-    return RunManifest.of(data, reverse, Path("data"))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +15,7 @@ def run_manifest(task: str, reverse: bool) -> RunManifest:
     [("translation", False, "translation"), ("parsing", False, "parsing"), ("parsing", True, "translation")],
 )
 def test_a_reversed_parsing_problem_is_a_translation(task, reverse, expected):
-    manifest = run_manifest(task, reverse)
+    manifest = run_manifest(task=task, reverse=reverse)
     assert open_task(manifest.task, manifest.options).name == expected
 
 
@@ -76,7 +65,6 @@ def test_sequences_stay_as_they_are_but_are_scored_as_trees():
     assert task.source(" the  (cat) ") == " the  (cat) "
     assert task.reference(WORDS, RIGHT) == RIGHT
     assert task.score([WORDS], [RIGHT], [SHORT]) == parsing.score([WORDS], [RIGHT], [SHORT])
-    assert format_tree(parsing.choose(WORDS, [Hypothesis(RIGHT, 0.0, 0.0)], 1)[0].tree) == TREE
 
 
 def test_scores_are_sacrebleus():

@@ -13,7 +13,6 @@ from t2tlite.trees.restore import PUNCTUATION_TAGS, PUNCTUATION_WORDS, SYMBOL_TA
 from t2tlite.trees.tree import Tree, format_tree, parse_tree, read_trees
 
 CAT = "(TOP (S (NP (DT The) (NN cat)) (VP (VBD sat) (PP (IN on) (NP (DT the) (NN mat)))) (. .)))"
-CAT_WORDS = ["The", "cat", "sat", "on", "the", "mat", "."]
 GUM = ["gum.train", "gum.dev", "gum.test", "gum_wikinews"]
 
 

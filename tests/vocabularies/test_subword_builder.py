@@ -76,42 +76,37 @@ def test_random_words_against_the_procedure_step_by_step():
         assert learn_subtokens(counts, min_count) == reference(counts, min_count)
 
 
-def sizes(monkeypatch, size_of):
-    """Replaces learning by a formula for the size; returns the minimum counts tried, in order."""
+# the size for each minimum count, the size wanted, the minimum count chosen, and all that are tried
+SEARCHES = {
+    "bisects": (lambda count: 1000 // count, 100, 10, [500, 250, 125, 62, 31, 15, 7, 11, 9, 10]),
+    "ends within one percent": (lambda count: {250: 1009}.get(count, 500), 1000, 250, [500, 250]),
+    "one percent is not within": (
+        lambda count: {250: 1010}.get(count, 500),
+        1000,
+        250,
+        [500, 250, 375, 312, 281, 265, 257, 253, 251, 250],
+    ),
+    "ends at the smallest count": (lambda count: 10, 100, 500, [500, 250, 125, 62, 31, 15, 7, 3, 1]),
+    "takes the first of two equally near": (
+        lambda count: {500: 90, 250: 110}.get(count, 1000),
+        100,
+        500,
+        [500, 250, 375, 437, 468, 484, 492, 496, 498, 499],
+    ),
+}
+
+
+@pytest.mark.parametrize(("size_of", "target", "chosen", "expected"), SEARCHES.values(), ids=SEARCHES)
+def test_search_for_the_minimum_count(monkeypatch, size_of, target, chosen, expected):
     tried = []
 
     def learn(counts, min_count):
         tried.append(min_count)
-        return [str(min_count)] * size_of(min_count)
+        return [min_count] * size_of(min_count)
 
     monkeypatch.setattr(subword_builder, "learn_subtokens", learn)
-    return tried
-
-
-def test_search_bisects_the_minimum_count(monkeypatch):
-    tried = sizes(monkeypatch, lambda min_count: 1000 // min_count)
-    assert learn_to_size({}, 100)[0] == "10"
-    assert tried == [500, 250, 125, 62, 31, 15, 7, 11, 9, 10]
-
-
-def test_search_ends_within_one_percent(monkeypatch):
-    tried = sizes(monkeypatch, lambda min_count: 1009 if min_count == 250 else 500)
-    assert len(learn_to_size({}, 1000)) == 1009
-    assert tried == [500, 250]
-    tried = sizes(monkeypatch, lambda min_count: 1010 if min_count == 250 else 500)  # 1 % is not within
-    assert len(learn_to_size({}, 1000)) == 1010
-    assert tried[:3] == [500, 250, 375]
-
-
-def test_search_ends_at_the_smallest_count(monkeypatch):
-    tried = sizes(monkeypatch, lambda min_count: 10)
-    assert len(learn_to_size({}, 100)) == 10
-    assert tried == [500, 250, 125, 62, 31, 15, 7, 3, 1]
-
-
-def test_the_first_of_two_equally_near_is_taken(monkeypatch):
-    sizes(monkeypatch, lambda min_count: {500: 90, 250: 110}.get(min_count, 1000))
-    assert learn_to_size({}, 100)[0] == "500"
+    assert learn_to_size({}, target) == [chosen] * size_of(chosen)
+    assert tried == expected
 
 
 def test_what_is_built_can_be_used(tmp_path):

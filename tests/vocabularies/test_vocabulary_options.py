@@ -6,14 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tensor2tensor_checkpoint import write_vocabulary
-from tiny_task import TinyTask, contents, sentences
+from tiny_task import TinyTask, contents, run_manifest, sentences
 
 from t2tlite.bin import t2t_datagen
 from t2tlite.data import encode_shards
 from t2tlite.data.dataset import open_dataset
 from t2tlite.data.generate import DataBuild, generate
-from t2tlite.data.manifest import Manifest, RunManifest
-from t2tlite.vocabularies.encoders import VocabularyEntry, open_encoder
+from t2tlite.vocabularies.encoders import open_encoder
 from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 from t2tlite.vocabularies.subword_builder import build_subwords
 from t2tlite.vocabularies.subword_encoder import SubwordEncoder
@@ -42,21 +41,17 @@ def decoded(data, split):
 
 def test_subwords_are_learned(tmp_path):
     problem = TinyTask(vocab_type="subwords", vocab_size=90)
-    tiny_run = generate(problem, tmp_path / "data", num_processes=1)
-    data = tiny_run.dataset
+    generated = generate(problem, tmp_path / "data", num_processes=1)
+    data = generated.dataset
     assert isinstance(data.encoders[0], SubwordEncoder)
     assert data.encoders[0] is data.encoders[1]
     entry = data.manifest.vocabulary
-    assert (entry.file, entry.type, entry.size) == (
-        "vocab.subwords",
-        "subwords",
-        data.encoders[0].vocab_size,
-    )
+    assert (entry.file, entry.type, entry.size) == ("vocab.subwords", "subwords", data.encoders[0].vocab_size)
     assert 80 <= entry.size <= 100
     build_subwords([side for pair in problem.train for side in pair], 90, tmp_path / "expected.subwords")
     assert (data.folder / "vocab.subwords").read_bytes() == (tmp_path / "expected.subwords").read_bytes()
     assert decoded(data, "train") == list(problem.train)
-    assert f"vocabulary  {entry.size} pieces" in str(tiny_run)
+    assert f"vocabulary  {entry.size} pieces" in str(generated)
 
 
 def test_a_given_vocabulary(tmp_path, vocabularies):
@@ -73,12 +68,12 @@ def test_a_given_vocabulary(tmp_path, vocabularies):
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_vocabulary_for_each_language(tmp_path, vocabularies, processes, monkeypatch):
     monkeypatch.setattr(encode_shards, "CHUNK_PAIRS", 50)
-    tiny_run = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
-    names = sorted(path.name for path in tiny_run.dataset.folder.glob("vocab*"))
+    generated = generate(TinyTask(vocab_file=vocabularies), tmp_path / "data", num_processes=processes)
+    names = sorted(path.name for path in generated.dataset.folder.glob("vocab*"))
     assert names == ["vocab.source.subwords", "vocab.target.model"]
     sizes = [open_encoder(path).vocab_size for path in vocabularies]
-    assert f"vocabulary  {sizes[0]} and {sizes[1]} pieces" in str(tiny_run)
-    assert decoded(tiny_run.dataset, "train") == list(TinyTask().train)
+    assert f"vocabulary  {sizes[0]} and {sizes[1]} pieces" in str(generated)
+    assert decoded(generated.dataset, "train") == list(TinyTask().train)
     backwards = open_dataset(tmp_path / "data", "tiny_task_rev")
     assert [encoder.vocab_size for encoder in backwards.encoders] == sizes[::-1]
     assert decoded(backwards, "test") == [pair[::-1] for pair in TinyTask().test]
@@ -142,14 +137,6 @@ def test_the_command(tmp_path, capsys):
     assert train_ids == [([19, 20, 1], [22, 1]), ([21, 1], [23, 24, 1])]  # 16 ids come before word0
     assert t2t_datagen.main([*flags, "--vocab_type=subword"]) == 1
     assert "vocab_type must be one of sentencepiece, subwords. Received: 'subword'." in capsys.readouterr().err
-
-
-def run_manifest(source: str, target: str | None = None, reverse: bool = False) -> RunManifest:
-    """The manifest of a run whose vocabularies have these hashes."""
-    entries = [VocabularyEntry(file="v", size=3, bytes=9, sha256=name) if name else None for name in (source, target)]
-    fields = {"problem": "p", "task": "translation", "t2tlite": "0.1.0", "options": {}, "decode_defaults": {}}
-    data = Manifest(**fields, vocabulary=entries[0], target_vocabulary=entries[1], splits={})
-    return RunManifest.of(data, reverse, Path("data"))
 
 
 def test_same_vocabularies():
