@@ -50,19 +50,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")
         indices = [rows[first : first + args.batch] for first in range(0, len(rows), args.batch)]
         batches = [store.sources(index, int(store.source_lengths[index].max())) for index in indices]
-    job = program.Job(
-        hparams.hidden_size,
-        hparams.filter_size,
-        hparams.num_hidden_layers,
-        hparams.num_heads,
-        args.vocab_size,
-        1,
-        [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)],
-        args.beam_size,
-        args.steps,
-    )
-    if args.save_job:
-        program.save_job(args.save_job, job)
+    pairs = [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)]
+    job = corpus.make_job(args, hparams, 1, pairs, beam_size=args.beam_size, steps=args.steps)
     search = make_search(hparams, job)
     program.measure_decoding("t2tlite", hparams.dtype_policy, job, search)
     if args.profile:
