@@ -109,7 +109,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     rows = []
     for seed in args.seeds:
         rows.append(row(f"t2tlite, seed {seed}", train_ours(args, dataset, seed)))
-    if python := find_python(PEERS["OpenNMT-tf"][0], args.peers):
+    python = find_python(PEERS["OpenNMT-tf"][0], args.peers)
+    if python:
         rows.append(row("OpenNMT-tf", train_onmt(args, dataset, Path(python).parent / "onmt-main")))
     columns = ["", "steps", "BLEU", "chrF", "decoding, sentences/s", "memory, GB"]
     print(document.table(columns, rows))

@@ -60,7 +60,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     flags = f"--output_dir={args.run.absolute()}", f"--decode_from_file={source}", f"--decode_to_file={output}"
     commands = {"t2tlite": [sys.executable, "-m", "t2tlite.bin.t2t_decoder", *flags]}
     for name, module in MODULES.items():
-        if python := find_python(PEERS[name][0], args.peers):
+        python = find_python(PEERS[name][0], args.peers)
+        if python:
             commands[name] = [python, "-m", module, str(job), str(output)]
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     outputs: dict[str, list[str]] = {}

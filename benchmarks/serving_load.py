@@ -153,7 +153,8 @@ def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr
     for line in server.stderr:
-        if match := re.search(r"Ready: http://127.0.0.1:(\d+)", line):
+        match = re.search(r"Ready: http://127.0.0.1:(\d+)", line)
+        if match:
             return server, int(match[1])
     raise SystemExit(f"The server ended with status {server.wait()}.")
 
