@@ -99,8 +99,8 @@ def import_run(
     hparams, notes = convert_hparams(read_hparams(hparams_file))
     names = VOCABULARY_NAMES[len(given.vocabularies)]  # the files of older versions have other endings
     entries = [VocabularyEntry.of(path, name) for path, name in zip(given.vocabularies, names, strict=True)]
+    _check_vocabularies(given.vocabularies, entries, embedding_sizes(variables))
     sizes = [entries[0].size, entries[-1].size]
-    _check_vocabularies(given.vocabularies, sizes, embedding_sizes(variables))
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
         notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
@@ -189,9 +189,10 @@ def _beside(name: str, *folders: Path) -> Path | None:
     return next(filter(Path.is_file, paths), None)
 
 
-def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
-    if set(sizes) != set(embeddings):
-        given = " and ".join(f"{path} with {size:,}" for path, size in zip(paths, sizes, strict=False))
+def _check_vocabularies(paths: Sequence[Path], entries: Sequence[VocabularyEntry], embeddings: Sequence[int]) -> None:
+    """Raises ValueError unless the vocabularies in these files have the sizes of a checkpoint's embeddings."""
+    if {entry.size for entry in entries} != set(embeddings):
+        given = " and ".join(f"{path} with {entry.size:,}" for path, entry in zip(paths, entries, strict=True))
         raise ValueError(
             f"The vocabularies must be those of the checkpoint, whose embeddings are for "
             f"{' and '.join(f'{size:,}' for size in embeddings) or 'no'} subtokens. Received: {given}. Give "
