@@ -137,7 +137,7 @@ def select(
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
             selected.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
     count = len(selected[0].weights)
-    for head in heads or ():
+    for head in heads:
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
     return selected, list(heads or range(1, count + 1))
