@@ -9,7 +9,6 @@ ones do. A first batch (tracing) does not count. Prints one line that begins RES
 
 from __future__ import annotations
 
-import argparse
 import functools
 import tempfile
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ from t2tlite.types import DecodingCache, Tensor
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="sentences decoded together")

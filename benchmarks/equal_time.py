@@ -94,7 +94,7 @@ class Result(NamedTuple):
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Trains one program after the other and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--output", type=Path, required=True, help="a folder for all that is made, kept afterwards")
     parser.add_argument("--hparams_set", default="transformer_multi30k")

@@ -39,7 +39,7 @@ POSITIONS = 1024
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--split", default="test", help="of the run's data (default: %(default)s)")
     parser.add_argument("--copies", type=int, default=1, help="how often the split is in the file")

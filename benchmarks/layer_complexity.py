@@ -12,7 +12,6 @@ that file, and draws them in an SVG of the same name.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 import multiprocessing
@@ -94,7 +93,7 @@ Costs = dict[Size, Cost]
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="only small sizes")
     parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
     args = parser.parse_args()

@@ -62,9 +62,14 @@ def load_job(path: str | Path) -> Job:
         return Job(**json.loads(str(file["settings"])), batches=batches)
 
 
-def peer_arguments(description: str, dtypes: Sequence[str]) -> tuple[Job, str]:
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose help shows a program's docstring as it is."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def peer_arguments(description: str | None, dtypes: Sequence[str]) -> tuple[Job, str]:
     """The job and the number format, from the command line of a peer's program."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(description)
     parser.add_argument("job", help="the file that t2tlite's program wrote with --save_job")
     parser.add_argument("--dtype", default=dtypes[0], choices=dtypes)
     args = parser.parse_args()

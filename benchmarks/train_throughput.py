@@ -33,7 +33,7 @@ from t2tlite.training.train_step import make_optimizer, make_train_step
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--steps", type=int, default=12, help="in all")
     parser.add_argument("--warm", type=int, default=4, help="steps at the start that do not count")
