@@ -26,7 +26,7 @@ import program
 
 from t2tlite.files.atomic_file import atomic_file
 from t2tlite.programs.report.line_chart import STYLE
-from t2tlite.programs.table3.table import markdown_table, versions
+from t2tlite.programs.table3.table import markdown_table, shown_versions
 from t2tlite.quiet import quiet_stderr
 
 with quiet_stderr():
@@ -186,8 +186,7 @@ def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
                 for layer in TABLE_1
             ]
             text += markdown_table(["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1)
-    shown = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown}.\n"
+    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown_versions()}.\n"
 
 
 def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:
