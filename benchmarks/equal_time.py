@@ -92,7 +92,7 @@ class Result(NamedTuple):
     memory: float  # GB, peak of training
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Trains one program after the other and prints a table."""
     parser = program.argument_parser(__doc__)
     parser.add_argument("data", type=Path)
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--frequency", type=int, default=500, help="steps between checkpoints (default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="of t2tlite; OpenNMT-tf has the first")
     parser.add_argument("--peers", type=Path, help="folder of virtual environments")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     args.output, args.data = args.output.absolute(), args.data.absolute()
     dataset = open_dataset(args.data)
     rows = []

@@ -37,7 +37,7 @@ MODULES = {"OpenNMT-tf": "peers.onmttf_file", "Hugging Face": "peers.hf_file"}
 POSITIONS = 1024
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measures and prints."""
     parser = program.argument_parser(__doc__)
     parser.add_argument("run", type=Path)
@@ -46,7 +46,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--batch", type=int, default=128, help="sentences that a peer decodes together")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=Path, help="folder of virtual environments")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measure(args, Path(folder))
 

@@ -78,8 +78,8 @@ class Imported:
 def import_run(
     given: Given,
     folder: RunFolder,
-    command: Sequence[str] = (),
-    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+    command: Sequence[str],
+    progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
@@ -127,8 +127,7 @@ def import_run(
                 _check_checkpoint(folder, model, step_of(path))
                 saved.append(save_weights(model, folder.path, step_of(path), saving))
             folder.create(hparams, manifest, given.vocabularies)
-            if command:
-                folder.write_flags(command)
+            folder.write_flags(command)
     return Imported(saved[::-1], model.count_params(), target_space, notes)
 
 
