@@ -19,7 +19,7 @@ from t2tlite.programs.export.sample_sentences import sample_sentences
 
 
 def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> str:
-    """Writes, verifies and puts in place an export of a model; returns what was verified to equal the run's output.
+    """Writes, verifies and puts in place an export; returns what was verified to equal the run's output.
 
     Raises ValueError for what the format cannot express, or if the output differs from the model's, ImportError for a
     missing package, and as `ExportFolder.writing`.

@@ -1,4 +1,4 @@
-"""The curves of a run in its report: charts and values of its metrics over steps, and a warning of overfitting."""
+"""The curves in the report of a run: its metrics over steps, and a warning of overfitting."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def curve_blocks(metrics: Metrics) -> list[str]:
         return [paragraph("The run has no TensorBoard events to draw.")]
     steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
     chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
-    values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
+    rows = [[f"{step:,}", *(_at(metrics[name], step) for name in columns)] for step in chosen]
+    values = table(["step", *columns], rows)
     note = "The training loss includes label smoothing and dropout, the dev loss neither."
     evaluated = _only_evaluation(metrics)
     try:
@@ -62,7 +63,8 @@ def curve_blocks(metrics: Metrics) -> list[str]:
         reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
         advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
         return [advice, *evaluated, values]
-    return [paragraph(note), *evaluated, *([drawings(drawn)] if drawn else []), folded("Values of the curves", values)]
+    charts_drawn = [drawings(drawn)] if drawn else []
+    return [paragraph(note), *evaluated, *charts_drawn, folded("Values of the curves", values)]
 
 
 def _draw(charts: Sequence[Chart], metrics: Metrics) -> list[str]:

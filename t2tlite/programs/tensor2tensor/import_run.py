@@ -59,10 +59,9 @@ class Given:
     problem: str | None = None  # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
 
     def __post_init__(self) -> None:
-        if len(self.vocabularies) not in VOCABULARY_NAMES:
-            raise ValueError(
-                f"--t2t_vocab must be one file, or source's and target's. Received: {len(self.vocabularies)} files."
-            )
+        count = len(self.vocabularies)
+        if count not in VOCABULARY_NAMES:
+            raise ValueError(f"--t2t_vocab must be one file, or source's and target's. Received: {count} files.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +168,7 @@ def _read(path: str) -> dict[str, np.ndarray]:
 
 
 def _recorded_problem(*folders: Path) -> str:
-    """The problem that tensor2tensor's trainer recorded in one of the folders or above it; "imported" if it did not.
+    """The problem that tensor2tensor's trainer recorded in a folder or above it; otherwise "imported".
 
     Raises ValueError if it recorded another model than `transformer`.
     """
@@ -188,13 +187,14 @@ def _beside(name: str, *folders: Path) -> Path | None:
     return next(filter(Path.is_file, paths), None)
 
 
-def _check_vocabularies(paths: Sequence[Path], entries: Sequence[VocabularyEntry], embeddings: Sequence[int]) -> None:
-    """Raises ValueError unless the vocabularies in these files have the sizes of a checkpoint's embeddings."""
-    if {entry.size for entry in entries} != set(embeddings):
-        given = " and ".join(f"{path} with {entry.size:,}" for path, entry in zip(paths, entries, strict=True))
+def _check_vocabularies(paths: Sequence[Path], entries: Sequence[VocabularyEntry], wanted: Sequence[int]) -> None:
+    """Raises ValueError unless the vocabularies have the sizes of a checkpoint's embeddings, `wanted`."""
+    if {entry.size for entry in entries} != set(wanted):
+        pairs = zip(paths, entries, strict=True)
+        given = " and ".join(f"{path} with {entry.size:,}" for path, entry in pairs)
         raise ValueError(
             f"The vocabularies must be those of the checkpoint, whose embeddings are for "
-            f"{' and '.join(f'{size:,}' for size in embeddings) or 'no'} subtokens. Received: {given}. Give "
+            f"{' and '.join(f'{size:,}' for size in wanted) or 'no'} subtokens. Received: {given}. Give "
             "--t2t_vocab the file or the two files (source,target) that the model was trained with."
         )
 

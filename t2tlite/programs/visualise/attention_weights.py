@@ -83,10 +83,11 @@ class PairAttention:
     def word_positions(self, kind: str, word: str) -> list[int]:
         """The rows of the pieces of a word's first occurrence among the queries of a kind, counted from 0.
 
-        If the text and the word of each piece are known, whole words between white space are found first. Otherwise the
-        text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes: whole words (`word` may hold
-        several) before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece, such as
-        `</s>`, is found too. Raises ValueError if the sentence does not contain the word.
+        If the text and the word of each piece are known, whole words between white space are found first.
+        Otherwise the text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes: whole
+        words (`word` may hold several) before parts of words, so that `cat` in `concatenate cat` is the second
+        word. A single piece, such as `</s>`, is found too. Raises ValueError if the sentence does not contain
+        the word.
         """
         text, words = (self.source, self.source_words) if kind == "encoder" else (self.target, self.target_words)
         wanted, present = word.split(), text.split()
