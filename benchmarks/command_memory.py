@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import document
+import program
 from datagen_throughput import PeakMemory, RandomText
 
 from t2tlite.data.manifest import MANIFEST, read_manifest
@@ -41,7 +42,7 @@ SENTENCES = 1000  # that t2t-decoder translates before it is stopped
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument(
         "--folder", type=Path, required=True, help="for text, data and runs: 20 GB for 36 million pairs"
     )

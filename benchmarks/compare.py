@@ -12,7 +12,6 @@ value, and the table replaces the block `comparison` of FOLDER/performance.md.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import statistics
 import subprocess
@@ -89,7 +88,7 @@ MEASUREMENTS = (
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--peers", type=Path, help="folder of virtual environments")
     parser.add_argument("--repeats", type=int, default=3, help="how often each program runs (default: %(default)s)")
     parser.add_argument("--docs", type=Path, help="folder of performance.md, to write the results there")

@@ -9,9 +9,11 @@ arguments the lengths are those of news in word pieces. The same arguments give 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import program
 
 from t2tlite import registry
 from t2tlite.config import HParams
@@ -58,6 +60,29 @@ def make_store(args: argparse.Namespace, folder: Path) -> TokenStore:
         paths.append(folder / f"train-{number:05d}.arrow")
         write_shard(paths[-1], source_ids, target_ids, args.vocab_size)
     return TokenStore(paths)
+
+
+def make_job(
+    args: argparse.Namespace,
+    hparams: HParams,
+    warm: int,
+    batches: Sequence[tuple[np.ndarray, np.ndarray]],
+    **decoding: int,
+) -> program.Job:
+    """The job of a program, also written for those of other projects if --save_job names a file."""
+    job = program.Job(
+        hidden_size=hparams.hidden_size,
+        filter_size=hparams.filter_size,
+        num_layers=hparams.num_hidden_layers,
+        num_heads=hparams.num_heads,
+        vocab_size=args.vocab_size,
+        warm=warm,
+        batches=batches,
+        **decoding,
+    )
+    if args.save_job:
+        program.save_job(args.save_job, job)
+    return job
 
 
 def random_pairs(

@@ -9,7 +9,6 @@ RESULT. Memory is sampled; pages that processes share count in each.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
 import tempfile
@@ -79,7 +78,7 @@ class PeakMemory:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--pairs", type=int, default=30_000, help="training pairs")
     parser.add_argument("--vocab_size", type=int, default=8000, help="pieces to learn")
     parser.add_argument("--num_processes", type=int, default=program.CORES, help="that encode")

@@ -9,7 +9,6 @@ ones do. A first batch (tracing) does not count. Prints one line that begins RES
 
 from __future__ import annotations
 
-import argparse
 import functools
 import tempfile
 from collections.abc import Callable, Sequence
@@ -35,7 +34,7 @@ from t2tlite.types import DecodingCache, Tensor
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="sentences decoded together")
@@ -50,19 +49,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         rows = np.argsort(-store.source_lengths[: args.sentences], kind="stable")
         indices = [rows[first : first + args.batch] for first in range(0, len(rows), args.batch)]
         batches = [store.sources(index, int(store.source_lengths[index].max())) for index in indices]
-    job = program.Job(
-        hparams.hidden_size,
-        hparams.filter_size,
-        hparams.num_hidden_layers,
-        hparams.num_heads,
-        args.vocab_size,
-        1,
-        [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)],
-        args.beam_size,
-        args.steps,
-    )
-    if args.save_job:
-        program.save_job(args.save_job, job)
+    pairs = [(inputs, inputs[:, :0]) for inputs in (batches[-1], *batches)]
+    job = corpus.make_job(args, hparams, 1, pairs, beam_size=args.beam_size, steps=args.steps)
     search = make_search(hparams, job)
     program.measure_decoding("t2tlite", hparams.dtype_policy, job, search)
     if args.profile:

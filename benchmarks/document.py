@@ -18,7 +18,7 @@ from tabulate import tabulate
 
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.records import read_record, write_record
-from t2tlite.programs.table3.table import versions
+from t2tlite.programs.table3.table import shown_versions
 
 DOCS = program.FOLDER.parent / "docs"
 
@@ -27,8 +27,7 @@ def machine() -> str:
     """The machine and the versions that results are of, in a line."""
     models = re.findall(r"^model name\s*:\s*(.*)", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     cpu = f"{models[0] if models else platform.machine()} with {' '.join(program.cpu_features())}"
-    shown = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return f"{program.CORES} cores of {cpu}; {shown}"
+    return f"{program.CORES} cores of {cpu}; {shown_versions()}"
 
 
 def read_results(docs: Path, name: str) -> dict[str, Any]:

@@ -92,9 +92,9 @@ class Result(NamedTuple):
     memory: float  # GB, peak of training
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Trains one program after the other and prints a table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--output", type=Path, required=True, help="a folder for all that is made, kept afterwards")
     parser.add_argument("--hparams_set", default="transformer_multi30k")
@@ -103,13 +103,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--frequency", type=int, default=500, help="steps between checkpoints (default: %(default)s)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="of t2tlite; OpenNMT-tf has the first")
     parser.add_argument("--peers", type=Path, help="folder of virtual environments")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     args.output, args.data = args.output.absolute(), args.data.absolute()
     dataset = open_dataset(args.data)
     rows = []
     for seed in args.seeds:
         rows.append(row(f"t2tlite, seed {seed}", train_ours(args, dataset, seed)))
-    if python := find_python(PEERS["OpenNMT-tf"][0], args.peers):
+    python = find_python(PEERS["OpenNMT-tf"][0], args.peers)
+    if python:
         rows.append(row("OpenNMT-tf", train_onmt(args, dataset, Path(python).parent / "onmt-main")))
     columns = ["", "steps", "BLEU", "chrF", "decoding, sentences/s", "memory, GB"]
     print(document.table(columns, rows))

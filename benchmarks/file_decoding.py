@@ -37,16 +37,16 @@ MODULES = {"OpenNMT-tf": "peers.onmttf_file", "Hugging Face": "peers.hf_file"}
 POSITIONS = 1024
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--split", default="test", help="of the run's data (default: %(default)s)")
     parser.add_argument("--copies", type=int, default=1, help="how often the split is in the file")
     parser.add_argument("--batch", type=int, default=128, help="sentences that a peer decodes together")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peers", type=Path, help="folder of virtual environments")
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         measure(args, Path(folder))
 
@@ -60,7 +60,8 @@ def measure(args: argparse.Namespace, folder: Path) -> None:
     flags = f"--output_dir={args.run.absolute()}", f"--decode_from_file={source}", f"--decode_to_file={output}"
     commands = {"t2tlite": [sys.executable, "-m", "t2tlite.bin.t2t_decoder", *flags]}
     for name, module in MODULES.items():
-        if python := find_python(PEERS[name][0], args.peers):
+        python = find_python(PEERS[name][0], args.peers)
+        if python:
             commands[name] = [python, "-m", module, str(job), str(output)]
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     outputs: dict[str, list[str]] = {}

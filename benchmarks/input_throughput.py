@@ -8,7 +8,6 @@ Prints one line that begins RESULT.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -31,7 +30,7 @@ from t2tlite.types import Tensor
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--batches", type=int, default=2000, help="in all")
     args = parser.parse_args(argv)

@@ -41,6 +41,7 @@ from t2tlite.training.cost import training_flops
 from t2tlite.training.learning_rates import PaperSchedule
 from t2tlite.types import DecodingCache, Tensor
 
+CHAINS, PRODUCTS = 5, 10  # matrix products are timed in chains of so many
 Weights = list[jax.Array]
 
 
@@ -140,8 +141,8 @@ def main() -> None:
         write_text(Path(args.json), json.dumps(record, indent=2) + "\n")
 
 
-def matmul_flops(size: int, dtype: str, repeats: int = 5, products: int = 10) -> float:
-    """Floating-point operations a second of a square matrix product on the first device, the median of `repeats`."""
+def matmul_flops(size: int, dtype: str) -> float:
+    """Floating-point operations a second of a square matrix product on the first device, a median."""
     keys = jax.random.split(jax.random.key(1))
     x = jax.random.normal(keys[0], (size, size), dtype)
     matrix = jax.random.normal(keys[1], (size, size), dtype) * size**-0.5  # keeps the deviation of x at 1
@@ -149,11 +150,11 @@ def matmul_flops(size: int, dtype: str, repeats: int = 5, products: int = 10) ->
 
     def chain() -> Tensor:
         y = x
-        for _ in range(products):
+        for _ in range(PRODUCTS):
             y = product(y, matrix)
         return y
 
-    return 2.0 * size**3 * products / statistics.median(seconds_of(chain, warm=1, repeats=repeats))
+    return 2.0 * size**3 * PRODUCTS / statistics.median(seconds_of(chain, warm=1, repeats=CHAINS))
 
 
 def measure_training(

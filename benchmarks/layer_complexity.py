@@ -6,27 +6,27 @@
 A run is the forward and the backward pass of one sequence, in float32 on one core of a CPU. Time is the process's own,
 which other work on the machine changes little, in the fastest of two to six runs; memory is what the first run adds to
 what the process holds, at its peak (needs glibc). Each layer of each size has a process of its own, since a process
-does not give all memory back. Prints the tables; with --document also puts them into that file, between its two marks,
-and draws them in an SVG of the same name.
+does not give all memory back. Prints the tables; with --document also puts them into the block `layer complexity` of
+that file, and draws them in an SVG of the same name.
 """
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import math
 import multiprocessing
-import re
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import document
 import numpy as np
+import program
 
-from t2tlite.files.atomic_file import atomic_file, write_text
+from t2tlite.files.atomic_file import atomic_file
 from t2tlite.programs.report.line_chart import STYLE
-from t2tlite.programs.table3.table import markdown_table, versions
+from t2tlite.programs.table3.table import markdown_table, shown_versions
 from t2tlite.quiet import quiet_stderr
 
 with quiet_stderr():
@@ -38,7 +38,6 @@ with quiet_stderr():
 HEADS, KERNEL, RADIUS = 8, 3, 32  # of attention, convolution (k) and restricted self-attention (r)
 MAX_RUNS, MAX_SECONDS = 6, 3.0  # no third run once so many have been made, or have taken so long
 FITTED = 3  # sizes, the largest ones, that an exponent is fitted to
-START, END = "<!-- measured: `python benchmarks/layer_complexity.py --document=docs/table1.md` -->\n", "<!-- end -->\n"
 COLOURS = ("#3f80c0", "#d4682c", "#4d9a58", "#8a63b8")
 
 
@@ -94,7 +93,7 @@ Costs = dict[Size, Cost]
 
 def main() -> None:
     """Measures, prints and writes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="only small sizes")
     parser.add_argument("--document", type=Path, help="Markdown file whose tables and plot are to be made again")
     args = parser.parse_args()
@@ -115,8 +114,7 @@ def main() -> None:
     text = tables(sweeps, costs)
     print(f"\n{text}")
     if args.document:
-        before, _, rest = args.document.read_text(encoding="utf-8").partition(START)
-        write_text(args.document, f"{before}{START}{text}{END}{rest.partition(END)[2]}")
+        document.replace_block(args.document, "layer complexity", text)
         draw(args.document.with_suffix(".svg"), sweeps, costs)
 
 
@@ -139,14 +137,14 @@ def measure(size: Size) -> Cost:
     x = tf.constant(np.random.default_rng(1).standard_normal((1, size.n, size.d), np.float32))
     run(x[:, :8])  # traces the function and starts TensorFlow's threads
     ctypes.CDLL(None).malloc_trim(0)  # what was freed goes back, so that using it again counts
-    before, peaks, seconds = memory_bytes("VmRSS"), [], []
+    before, peaks, seconds = program.memory_mb("VmRSS"), [], []
     Path("/proc/self/clear_refs").write_text("5")  # the peak, VmHWM, is that from here on
     while len(seconds) < 2 or (len(seconds) < MAX_RUNS and sum(seconds) < MAX_SECONDS):
         start = time.process_time()
         run(x)
         seconds.append(time.process_time() - start)
-        peaks.append(memory_bytes("VmHWM"))
-    return Cost(1e3 * min(seconds), (peaks[0] - before) / 1e6)
+        peaks.append(program.memory_mb("VmHWM"))
+    return Cost(1e3 * min(seconds), peaks[0] - before)
 
 
 def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
@@ -160,12 +158,6 @@ def make_layer(size: Size) -> tuple[Any, Callable[[Any], Any]]:
     radius = RADIUS if size.layer == "restricted self-attention" else 0
     layer = MultiHeadAttention(size.d, HEADS, size.d, size.d, dropout=0.0, radius=radius)
     return layer, lambda x: layer(x, x, keras.ops.zeros((1, 1, 1, keras.ops.shape(x)[1])))
-
-
-def memory_bytes(field: str) -> int:
-    """What this process holds (VmRSS), or has held at most (VmHWM)."""
-    match = re.search(rf"^{field}:\s*(\d+) kB", Path("/proc/self/status").read_text(), re.MULTILINE)
-    return 1024 * int(match[1]) if match else 0
 
 
 def exponent(sizes: Sequence[Size], costs: Costs, of: str, field: str) -> float:
@@ -190,17 +182,11 @@ def tables(sweeps: Sequence[Sweep], costs: Costs) -> str:
         for field in Cost._fields:
             text += f"\n{field.capitalize()} {sweep}:\n\n"
             lines = [
-                [layer, *(three_digits(getattr(costs[size], field)) for size in sweep.sizes(layer))]
+                [layer, *(document.number(getattr(costs[size], field)) for size in sweep.sizes(layer))]
                 for layer in TABLE_1
             ]
             text += markdown_table(["", *(f"{sweep.of} = {x:,}" for x in sweep.values)], lines, labels=1)
-    shown = ", ".join(f"{name} {number}" for name, number in versions().items())
-    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown}.\n"
-
-
-def three_digits(value: float) -> str:
-    """0.123, 12.3, 1,234."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{text}\n{HEADS} heads, k = {KERNEL}, r = {RADIUS}. {shown_versions()}.\n"
 
 
 def draw(path: Path, sweeps: Sequence[Sweep], costs: Costs) -> None:

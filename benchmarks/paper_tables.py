@@ -9,13 +9,13 @@ FOLDER/table3.md has measured on a small scale.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import re
 from pathlib import Path
 from typing import NamedTuple
 
 import document
+import program
 
 import t2tlite.hparams  # noqa: F401  registers the sets
 from t2tlite import registry
@@ -58,7 +58,7 @@ TABLE_4 = (
 
 def main() -> None:
     """Prints the tables, or puts them into the documents."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--docs", type=Path, help="folder of the documents whose tables are to be made again")
     args = parser.parse_args()
     docs = args.docs or document.DOCS

@@ -62,9 +62,14 @@ def load_job(path: str | Path) -> Job:
         return Job(**json.loads(str(file["settings"])), batches=batches)
 
 
-def peer_arguments(description: str, dtypes: Sequence[str]) -> tuple[Job, str]:
+def argument_parser(description: str | None) -> argparse.ArgumentParser:
+    """A parser whose help shows a program's docstring as it is."""
+    return argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def peer_arguments(description: str | None, dtypes: Sequence[str]) -> tuple[Job, str]:
     """The job and the number format, from the command line of a peer's program."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(description)
     parser.add_argument("job", help="the file that t2tlite's program wrote with --save_job")
     parser.add_argument("--dtype", default=dtypes[0], choices=dtypes)
     args = parser.parse_args()
@@ -88,7 +93,7 @@ def measure_training(program: str, dtype: str, job: Job, step: Callable[[np.ndar
         dtype=dtype,
         tokens_per_second=sum(counted_tokens) / sum(counted_seconds),  # source and target, without padding
         seconds_per_step=sum(counted_seconds) / len(counted_seconds),
-        peak_memory_mb=peak_memory_mb(),
+        peak_memory_mb=memory_mb("VmHWM"),
     )
 
 
@@ -111,13 +116,13 @@ def measure_decoding(program: str, dtype: str, job: Job, decode: Callable[[np.nd
         dtype=dtype,
         sentences_per_second=sentences / seconds,
         seconds=seconds,
-        peak_memory_mb=peak_memory_mb(),
+        peak_memory_mb=memory_mb("VmHWM"),
     )
 
 
-def peak_memory_mb() -> float:
-    """The most memory that this process has had resident, in MB of 10^6 bytes."""
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024 / 1e6
+def memory_mb(field: str) -> float:
+    """The memory that this process has resident (VmRSS), or has had at most (VmHWM), in MB of 10^6 bytes."""
+    return int(re.findall(rf"{field}:\s+(\d+) kB", Path("/proc/self/status").read_text())[0]) * 1024 / 1e6
 
 
 def cpu_features() -> list[str]:

@@ -12,7 +12,6 @@ table for each sweep, in the block `scaling` of docs/performance.md.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
 import time
@@ -125,7 +124,7 @@ SWEEPS = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures, and writes the plots and tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--what", nargs="+", choices=SWEEPS, default=list(SWEEPS), help="sweeps (default: all)")
     parser.add_argument("--values", nargs="+", type=int, help="points of the sweep instead of its own")
     parser.add_argument("--plot", action="store_true", help="measure nothing")

@@ -153,7 +153,8 @@ def start_server(run: Path, *flags: str) -> tuple[subprocess.Popen[str], int]:
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert server.stderr
     for line in server.stderr:
-        if match := re.search(r"Ready: http://127.0.0.1:(\d+)", line):
+        match = re.search(r"Ready: http://127.0.0.1:(\d+)", line)
+        if match:
             return server, int(match[1])
     raise SystemExit(f"The server ended with status {server.wait()}.")
 
@@ -188,9 +189,9 @@ def cpu_seconds(process: psutil.Process) -> float:
     return times.user + times.system
 
 
-def random_texts(sentences: Sequence[str], count: int, seed: int = 1) -> list[str]:
+def random_texts(sentences: Sequence[str], count: int) -> list[str]:
     """Texts of one to twelve words, now and then a paragraph."""
-    draw = random.Random(seed)
+    draw = random.Random(1)
     texts = []
     for _ in range(count):
         if draw.random() < 0.02:
@@ -293,7 +294,7 @@ async def sigterm(args: argparse.Namespace, sentences: list[str], server: subpro
     print(f"SIGTERM with {args.clients} requests under way: answers {dict(kinds)}, exit status {status}", flush=True)
 
 
-def main(argv: Sequence[str] | None = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("run", type=Path)
     parser.add_argument("--clients", type=int, default=64)
@@ -304,7 +305,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--data_dir", type=Path, help="of the run's data, if it was moved")
     parser.add_argument("--input_file", type=Path, help="sentences, one a line, instead of the test split")
     parser.add_argument("--engine", choices=ENGINES, default=TENSORFLOW)
-    args = parser.parse_args(argv)
+    args = parser.parse_args()
     if args.input_file:
         sentences = list(read_lines(args.input_file))
     else:

@@ -9,10 +9,11 @@ begins RESULT.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
+
+import program
 
 from t2tlite.files.text_files import read_lines
 from t2tlite.vocabularies.subword_builder import build_subwords, count_tokens
@@ -21,7 +22,7 @@ from t2tlite.vocabularies.subword_encoder import SubwordEncoder
 
 def main() -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     parser.add_argument("--text", nargs="+", required=True, help="files, one sentence a line")
     parser.add_argument("--vocab_file", help="vocabulary to use (default: build one from the text)")
     parser.add_argument("--vocab_size", type=int, default=8192, help="about how large a vocabulary to build")

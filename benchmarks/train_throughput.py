@@ -33,7 +33,7 @@ from t2tlite.training.train_step import make_optimizer, make_train_step
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measures and prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = program.argument_parser(__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--steps", type=int, default=12, help="in all")
     parser.add_argument("--warm", type=int, default=4, help="steps at the start that do not count")
@@ -51,17 +51,8 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
     hparams = with_dtype_policy(hparams, strategy)
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync, seed=1)
     whole_batches = (load_part(store, plan, step, 0, 1, 1) for step in range(args.steps))
-    job = program.Job(
-        hparams.hidden_size,
-        hparams.filter_size,
-        hparams.num_hidden_layers,
-        hparams.num_heads,
-        args.vocab_size,
-        args.warm,
-        [(part.inputs[0], part.targets[0]) for part in whole_batches],
-    )
-    if args.save_job:
-        program.save_job(args.save_job, job)
+    pairs = [(part.inputs[0], part.targets[0]) for part in whole_batches]
+    job = corpus.make_job(args, hparams, args.warm, pairs)
     with strategy.scope():
         model = build_transformer(hparams, args.vocab_size, args.vocab_size)
         optimizer = make_optimizer(hparams)

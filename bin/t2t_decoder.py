@@ -128,14 +128,14 @@ def _decode_typed(job: DecodeJob) -> None:
     with contextlib.suppress(EOFError):  # Ctrl-D
         while (line := input("> ")).strip():
             try:
-                decoded = job.decode(Window([line]))
+                sources, n_best = job.decode(Window([line]))
             except ValueError as error:
                 print(error)
                 continue
             if job.line_format.output_format:
-                print("\n".join(job.lines(decoded)))
+                print("\n".join(job.lines(sources, n_best)))
             else:
-                for output in decoded.n_best[0]:
+                for output in n_best[0]:
                     print(f"score {output.score:8.3f}  log_prob {output.log_prob:8.3f}  {output.text}")
         return
     print()

@@ -51,10 +51,10 @@ def main(args: flags.Args) -> None:
     folder = ExportFolder(args.export_dir, args.overwrite)
     model = flags.load_run(flags.run_folder(args), args.checkpoint_path)
     try:
-        exported = export.export_model(model, folder, args.format, settings_of(args))
+        compared = export.export_model(model, folder, args.format, settings_of(args))
     except ImportError as error:
         raise flags.CommandError(str(error)) from error
-    print(f"Exported {model.checkpoint} to {exported.path}. Equal to the run: {exported.compared}.")
+    print(f"Exported {model.checkpoint} to {folder.path}. Equal to the run: {compared}.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,15 @@
 """What the tests of t2t-import share: the commands called, their files read, token losses from logits."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tensor2tensor_checkpoint import variables_of, write_checkpoint
 
 from t2tlite.bin import t2t_decoder, t2t_import
+from t2tlite.programs.runs.translator import Translator
+from t2tlite.tasks.task import Output
 
 WSJ_VOCABULARY = "vocab.wsj_parsing.32768.subwords"
 
@@ -32,6 +36,15 @@ def decoded(run: Path, out: Path, *flags: str) -> list[str]:
 
 def lines(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def check_hypotheses(model: Translator, actual: list[list[Output]], data: Mapping[str, Any], mode: str) -> None:
+    """Texts and scores of n-best lists are those that tensor2tensor decoded with the same model, as a fixture has."""
+    scores = data[f"decode/{mode}/scores"].reshape(len(actual), -1)
+    outputs = data[f"decode/{mode}/outputs"].reshape(*scores.shape, -1)
+    for hypotheses, ids, expected in zip(actual, outputs, scores, strict=True):
+        assert [h.text for h in hypotheses] == [model.target_encoder.decode(row.tolist()) for row in ids]
+        np.testing.assert_allclose([h.score for h in hypotheses], expected, atol=1e-4)
 
 
 def log_probabilities(logits: np.ndarray) -> np.ndarray:

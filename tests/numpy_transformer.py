@@ -6,7 +6,7 @@ Written from the names of its variables and what they mean there, without t2tlit
 # S source length, T target length, D hidden size, V vocabulary, H heads, K head size
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ SMALL = {
     "use_target_space_embedding": True,
     "shared_embedding_and_softmax_weights": True,
 }
+SHARDS = 16  # of an embedding
 POST_NORM = {"layer_preprocess_sequence": "none", "layer_postprocess_sequence": "dan"}
 
 
@@ -120,8 +121,8 @@ def timing(length: int, width: int) -> np.ndarray:
     return np.concatenate([np.sin(angles), np.cos(angles)], -1)
 
 
-def shapes(hparams: dict) -> dict[str, tuple[int, ...]]:
-    """The names and shapes of all variables but the embeddings."""
+def shapes(hparams: dict, tables: Sequence[tuple[str, int]] = ()) -> dict[str, tuple[int, ...]]:
+    """The names and shapes of all variables; `tables` are the embeddings, each its kind and number of tokens."""
     width, inner = hparams["hidden_size"], hparams["filter_size"]
     keys, values = (hparams.get(f"attention_{part}_channels") or width for part in ("key", "value"))
     attention = {"q": (width, keys), "k": (width, keys), "v": (width, values), "output_transform": (values, width)}
@@ -140,17 +141,16 @@ def shapes(hparams: dict) -> dict[str, tuple[int, ...]]:
     shapes |= {f"{norm}/layer_norm/layer_norm_{part}": (width,) for norm in norms for part in ("scale", "bias")}
     if hparams["use_target_space_embedding"]:
         shapes["target_space_embedding/kernel"] = (32, width)
-    return {f"transformer/body/{name}": shape for name, shape in shapes.items()}
+    shapes = {f"transformer/body/{name}": shape for name, shape in shapes.items()}
+    for kind, size in tables:
+        rows = [size // SHARDS + (i < size % SHARDS) for i in range(SHARDS)]  # the first shards get a row more
+        shapes |= shard_shapes(size, width, kind, rows)
+    return shapes
 
 
 def shard_shapes(size: int, width: int, kind: str, rows: list[int]) -> dict[str, tuple[int, ...]]:
     """The names and shapes of an embedding of `size` tokens, cut into shards of so many rows."""
     return {f"transformer/symbol_modality_{size}_{width}/{kind}/weights_{i}": (n, width) for i, n in enumerate(rows)}
-
-
-def even_rows(size: int, shards: int = 16) -> list[int]:
-    """As it cuts an embedding: the first shards get a row more."""
-    return [size // shards + (i < size % shards) for i in range(shards)]
 
 
 def draw(wanted: Mapping[str, tuple[int, ...]], seed: int = 1) -> dict[str, np.ndarray]:
@@ -165,8 +165,7 @@ def draw(wanted: Mapping[str, tuple[int, ...]], seed: int = 1) -> dict[str, np.n
 def small_model(**changes: Any) -> tuple[dict, dict[str, np.ndarray]]:
     """hparams and variables of a small model with one vocabulary of 41 tokens."""
     hparams = SMALL | changes
-    rows = shard_shapes(41, hparams["hidden_size"], "shared", even_rows(41))
-    return hparams, draw(shapes(hparams) | rows)
+    return hparams, draw(shapes(hparams, [("shared", 41)]))
 
 
 INPUTS = np.array([[5, 9, 3, 17, 24, 1], [28, 12, 1, 0, 0, 0]], np.int32)

@@ -21,8 +21,3 @@ def attention_of(source: list[str], target: list[str], layers: int = 3, heads: i
     stacks = weights(layers, source, source), weights(layers - 1, target, target, True)
     texts = ("".join(pieces[:-1]).replace("▁", " ").strip() for pieces in (source, target))
     return Attention(source, target, *stacks, weights(layers - 1, target, source), *texts)
-
-
-def small_attention() -> Attention:
-    """Three encoder layers and two decoder layers of four heads, six source pieces and five target pieces."""
-    return attention_of(["▁The", "▁cat", "▁mak", "ing", "▁it", "</s>"], ["▁Die", "▁Katz", "e", "▁macht", "</s>"])

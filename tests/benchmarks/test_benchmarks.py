@@ -8,22 +8,30 @@ import shutil
 import sys
 from pathlib import Path
 
+import command_memory
+import compare
+import corpus
+import document
+import equal_time
+import file_decoding
 import numpy as np
+import paper_tables
+import program
 import pytest
+import scaling
+from peers.file_job import FileJob
+
+from t2tlite import registry
+from t2tlite.data.batch_plan import training_plan
+from t2tlite.data.dataset import open_dataset
+from t2tlite.data.input_pipeline import load_part
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(autouse=True)
-def benchmarks(monkeypatch):
-    """Lets tests import the programs by name."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
 @pytest.fixture
 def here(monkeypatch, capsys):
     """Runs a program as `program.run` does, but in this process."""
-    program = importlib.import_module("program")
 
     def run(python, arguments, **environment):
         importlib.import_module(arguments[0]).main(arguments[1:])
@@ -45,13 +53,13 @@ def docs(tmp_path):
 
 def corpus_arguments(*arguments: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
-    importlib.import_module("corpus").add_arguments(parser)
+    corpus.add_arguments(parser)
     return parser.parse_args(arguments)
 
 
 @pytest.mark.parametrize("name", ["input_throughput", "datagen_throughput"])
 def test_program(here, name):
-    quick = importlib.import_module("program").QUICK[name].split()
+    quick = program.QUICK[name].split()
     result = here("", [name, "--pairs=300", *quick])
     numbers = {key: value for key, value in result.items() if not isinstance(value, str)}
     assert all(value > 0 for value in numbers.values())
@@ -59,12 +67,6 @@ def test_program(here, name):
 
 
 def test_the_saved_job_is_what_is_trained_on(here, eagerly, tmp_path):
-    import corpus
-    import program
-
-    from t2tlite.data.batch_plan import training_plan
-    from t2tlite.data.input_pipeline import load_part
-
     chosen = ["--hparams_set=transformer_tiny", "--hparams=batch_size=200,num_hidden_layers=1", "--pairs=60"]
     result = here("", ["train_throughput", *chosen, "--steps=3", "--warm=1", f"--save_job={tmp_path / 'job.npz'}"])
     assert result["tokens_per_second"] > 0
@@ -83,7 +85,6 @@ def test_the_saved_job_is_what_is_trained_on(here, eagerly, tmp_path):
 
 
 def test_a_job_of_decoding(here, eagerly, tmp_path):
-    program = importlib.import_module("program")
     quick = program.QUICK["decode_throughput"].split()
     flags = "--hparams=dtype_policy=auto", "--batch=3", "--beam_size=2", f"--save_job={tmp_path / 'job.npz'}"
     result = here("", ["decode_throughput", *quick, *flags])
@@ -96,7 +97,6 @@ def test_a_job_of_decoding(here, eagerly, tmp_path):
 
 
 def test_wrong_number_of_steps_is_an_error():
-    program = importlib.import_module("program")
     batch = (np.ones((2, 3), np.int32), np.ones((2, 0), np.int32))
     job = program.Job(4, 4, 1, 1, 10, warm=1, batches=[batch, batch], beam_size=2, steps=5)
     with pytest.raises(ValueError, match=r"must be decoded for 5 steps\. Received: 4"):
@@ -105,7 +105,6 @@ def test_wrong_number_of_steps_is_an_error():
 
 @pytest.mark.parametrize(("mean_length", "spread"), [(28, 0.5), (14, 0.35), (9, 0)])
 def test_random_pairs(mean_length, spread):
-    corpus = importlib.import_module("corpus")
     sources, targets = corpus.random_pairs(np.random.default_rng(3), 20_000, 500, mean_length, spread)
     lengths = np.array([[len(row) + 1 for row in rows] for rows in (sources, targets)])
     assert lengths.mean(axis=1) == pytest.approx(mean_length, rel=0.02)
@@ -121,7 +120,6 @@ def test_random_pairs(mean_length, spread):
 
 
 def test_text_files_instead_of_random_ids(tmp_path):
-    corpus = importlib.import_module("corpus")
     (tmp_path / "a").write_text("one two three\nfour five\n" * 20)
     (tmp_path / "b").write_text("eins zwei drei\nvier fünf\n" * 20)
     args = corpus_arguments(f"--source={tmp_path / 'a'}", f"--target={tmp_path / 'b'}", "--vocab_size=300")
@@ -131,7 +129,6 @@ def test_text_files_instead_of_random_ids(tmp_path):
 
 
 def test_find_python(tmp_path):
-    compare = importlib.import_module("compare")
     for name, status in (("a", 1), ("b", 0), ("c", 0)):
         python = tmp_path / name / "bin" / "python"
         python.parent.mkdir(parents=True)
@@ -143,7 +140,6 @@ def test_find_python(tmp_path):
 
 
 def test_every_peer_of_the_comparison_has_a_program():
-    compare = importlib.import_module("compare")
     for measurement in compare.MEASUREMENTS:
         for name, command in measurement.commands.items():
             path = ROOT / "benchmarks" / f"{command.split()[0].replace('.', '/')}.py"
@@ -152,7 +148,6 @@ def test_every_peer_of_the_comparison_has_a_program():
 
 
 def test_the_table_has_medians_and_ratios():
-    compare = importlib.import_module("compare")
     ours, torch = ([{"program": name, "speed": x} for x in speeds] for name, speeds in (
         ("t2tlite", (1500, 1000, 1200)), ("PyTorch 9", (500, 900, 600))
     ))  # fmt: skip
@@ -167,7 +162,6 @@ def test_the_table_has_medians_and_ratios():
 
 
 def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
-    program, scaling = (importlib.import_module(name) for name in ("program", "scaling"))
     seconds = iter([2.0, 8.0, 4.0, 5.0])
 
     def run(python, arguments):
@@ -180,7 +174,7 @@ def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
     text = (docs / "performance.md").read_text()
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
     assert rows[2:] == [["512", "2", "123", "2,346"], ["1,024", "4", "123", "2,346"], ["2,048", "5", "123", "2,346"]]
-    machine = importlib.import_module("document").machine()
+    machine = document.machine()
     assert text.startswith(f"before\n\n<!-- scaling -->\nAll on {machine}.\n\n### Batch\n")
     assert text.endswith("<!-- scaling end -->\n\n<!-- comparison -->\nold\n<!-- comparison end -->\n")
     assert "](performance/batch.svg)" in text
@@ -190,13 +184,11 @@ def test_scaling_keeps_points_and_writes_its_block(docs, monkeypatch):
 
 
 def test_a_document_without_the_block_is_an_error(docs):
-    document = importlib.import_module("document")
     with pytest.raises(ValueError, match="must have a block between <!-- other --> and <!-- other end -->"):
         document.replace_block(docs / "performance.md", "other", "text")
 
 
 def test_the_project_has_both_blocks(docs):
-    document = importlib.import_module("document")
     shutil.copy(ROOT / "docs" / "performance.md", docs)
     for name in ("comparison", "scaling"):
         document.replace_block(docs / "performance.md", name, f"new {name}")
@@ -206,7 +198,6 @@ def test_the_project_has_both_blocks(docs):
 
 
 def test_equal_time_gives_opennmt_tf_the_hparams():
-    equal_time, registry = importlib.import_module("equal_time"), importlib.import_module("t2tlite.registry")
     hparams = registry.hparams("transformer_multi30k").override("batch_size=2048")
     files = equal_time.onmt_files(hparams, Path("/runs/onmt"), frequency=400)
     assert "num_layers=3, num_units=256, num_heads=4, ffn_inner_dim=1024,\n    dropout=0.3" in files["model.py"]
@@ -217,24 +208,21 @@ def test_equal_time_gives_opennmt_tf_the_hparams():
 
 
 def test_equal_time_stops_a_command_that_still_runs(tmp_path):
-    stop_after = importlib.import_module("equal_time").stop_after
     log = tmp_path / "run" / "log"
-    assert stop_after(0.01, [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"], log) > 0
+    endless = [sys.executable, "-c", "import time; print('begun', flush=True); time.sleep(60)"]
+    assert equal_time.stop_after(0.01, endless, log) > 0
     with pytest.raises(RuntimeError, match=r"until it is stopped, but ended before\. Look into .*log"):
-        stop_after(1, [sys.executable, "-c", "pass"], log)
+        equal_time.stop_after(1, [sys.executable, "-c", "pass"], log)
 
 
 def test_results_state_the_formulas_costs_of_the_papers_tables():
-    tables = importlib.import_module("paper_tables").tables(ROOT / "docs")
+    tables = paper_tables.tables(ROOT / "docs")
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     for name, table in tables.items():
         assert f"<!-- {name} -->\n{table}<!-- {name} end -->" in text
 
 
 def test_repeated_shards_are_data_to_train_on(tiny_run, tmp_path):
-    from t2tlite.data.dataset import open_dataset
-
-    command_memory = importlib.import_module("command_memory")
     dataset = open_dataset(tiny_run.data)
     command_memory.repeat_shards(dataset.folder, tmp_path / dataset.name, 3)
     three = open_dataset(tmp_path)
@@ -245,9 +233,6 @@ def test_repeated_shards_are_data_to_train_on(tiny_run, tmp_path):
 
 def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch, capsys):
     """The data of the first size are made, not repeated."""
-    from t2tlite.data.dataset import open_dataset
-
-    command_memory = importlib.import_module("command_memory")
     dataset = open_dataset(tiny_run.data)
     monkeypatch.setattr(command_memory, "PROBLEM", dataset.name)
     monkeypatch.setattr(command_memory, "datagen", lambda args, data, text: shutil.copytree(tiny_run.data, data))
@@ -261,15 +246,13 @@ def test_training_alone_is_measured_at_each_size(tiny_run, tmp_path, monkeypatch
 
 
 def test_a_measured_command_that_fails_is_an_error():
-    command_memory = importlib.import_module("command_memory")
     with pytest.raises(RuntimeError, match=r"t2t-evalb failed with status 1:\n(.|\n)*--gold"):
         command_memory.cost("evalb")
     assert min(command_memory.cost("evalb", "--help", lines=1)) > 0
 
 
 @pytest.mark.slow
-def test_every_sweep(here, docs):
-    scaling = importlib.import_module("scaling")
+def test_every_sweep(here, eagerly, docs):
     scaling.main(["--quick", f"--docs={docs}"])
     results = json.loads((docs / "performance" / "scaling.json").read_text())
     assert list(results) == ["format_version", *scaling.SWEEPS]
@@ -280,7 +263,6 @@ def test_every_sweep(here, docs):
 
 @pytest.mark.slow
 def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
-    compare = importlib.import_module("compare")
     monkeypatch.setattr(compare, "find_python", lambda package, folder: None)
     compare.main(["--quick", "--repeats=1", f"--docs={docs}"])
     results = json.loads((docs / "performance" / "comparison.json").read_text())["results"]
@@ -293,7 +275,6 @@ def test_the_comparison_without_peers(here, docs, monkeypatch, capsys):
 
 
 def test_a_file_to_decode_needs_a_model_that_the_peers_also_have(tiny_run, tmp_path):
-    file_decoding = importlib.import_module("file_decoding")
     with pytest.raises(ValueError, match="The run must be pre-norm with one shared embedding"):
         file_decoding.write_job(tiny_run.run, ["red cat"], 2, tmp_path / "job.npz")
 
@@ -308,14 +289,12 @@ def test_a_file_to_decode_needs_a_model_that_the_peers_also_have(tiny_run, tmp_p
     ],
 )
 def test_names_of_weights_for_the_peers(path, name):
-    assert importlib.import_module("file_decoding").short_name(path) == name
+    assert file_decoding.short_name(path) == name
 
 
 def test_a_peer_gets_sentences_longest_first_and_padded(tmp_path):
-    importlib.import_module("program")
-    file_job = importlib.import_module("peers.file_job")
     rows = {f"s:{i}": np.arange(2, 2 + length, dtype=np.int32) for i, length in enumerate((1, 3, 2))}
     positions = np.zeros((4, 2), np.float32)
     np.savez(tmp_path / "job.npz", settings='{"batch": 2}', positions=positions, **rows)
-    batches = [(chosen, ids.tolist()) for chosen, ids in file_job.FileJob(str(tmp_path / "job.npz")).batches()]
+    batches = [(chosen, ids.tolist()) for chosen, ids in FileJob(str(tmp_path / "job.npz")).batches()]
     assert batches == [([1, 2], [[2, 3, 4], [2, 3, 0]]), ([0], [[2]])]

@@ -73,10 +73,10 @@ class WindowFolder:
         """Has the workers decode the windows that are not decoded yet; ChildProcessError if none are seen here then."""
         tasks: list[tuple[Path, Path]] = []  # the input and the output of windows
         for window in windows:
-            output = self._file(window, "out")
+            source, output = self._file(window, "in"), self._file(window, "out")
             if not output.exists():
-                tasks.append((self._file(window, "in"), output))
-                write_record(tasks[-1][0], window)
+                write_record(source, window)
+                tasks.append((source, output))
         if tasks:
             engine = job.model.engine
             paths = run.absolute(), Path(job.model.checkpoint).absolute()

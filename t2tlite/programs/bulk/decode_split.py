@@ -19,7 +19,7 @@ from t2tlite.decoding.source_text import Origin, evenly_spaced
 from t2tlite.files.atomic_file import check_writable, remove_temporary_files, replaceable
 from t2tlite.files.text_files import read_lines, write_lines
 from t2tlite.programs.bulk.decode_file import write_windows
-from t2tlite.programs.bulk.jobs import DecodedWindow, DecodeJob, Input
+from t2tlite.programs.bulk.jobs import DecodeJob, Input, NBest
 from t2tlite.programs.bulk.outputs import resumable_output
 from t2tlite.programs.runs.translator import decode_options
 from t2tlite.registry import did_you_mean
@@ -55,8 +55,8 @@ class SplitJob(DecodeJob):
 
     name = "split"
 
-    def lines(self, window: DecodedWindow) -> list[str]:
-        return record_lines(window.n_best)
+    def lines(self, sources: list[str], n_best: NBest, first_number: int = 0) -> list[str]:
+        return record_lines(n_best)
 
 
 def decode_split(
@@ -98,7 +98,7 @@ def decode_split(
             f"Run {folder}, checkpoint {model.checkpoint}, {task.outputs} {target}, references {reference_file}",
         ]
         print("\n".join(report), flush=True)  # first, so that it is not lost if the rest cannot be written
-        write_lines(target, job.lines(DecodedWindow(sources, n_best)))
+        write_lines(target, job.lines(sources, n_best))
         write_lines(source_file, sources)
         write_lines(reference_file, gold)
         record = DecodeRecord(

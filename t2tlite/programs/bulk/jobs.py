@@ -23,6 +23,7 @@ from t2tlite.tasks.task import Output
 from t2tlite.trees.raw_text import penn_words
 
 Provenance = dict[str, object]  # values of JSON
+NBest = list[list[Output]]  # of each source, best first; of a line to score, its target alone
 TEXT, NBEST, JSONL = FORMATS = ("text", "nbest", "jsonl")
 PREFIXED, PAIR = "source TAB prefix, or a source", "source TAB target"  # forms of input lines
 DIGITS = 6  # of log-probabilities and scores after the point
@@ -54,20 +55,6 @@ class Window:
 
     lines: list[str]
     origin: Origin = NO_FILE  # of the first line
-
-
-@dataclasses.dataclass(frozen=True)
-class DecodedWindow:
-    """The sentences of a window with their outputs."""
-
-    sources: list[str]
-    n_best: list[list[Output]]  # of each source, best first; of a line to score, its target alone
-    origin: Origin = NO_FILE
-
-    @property
-    def best(self) -> list[Output]:
-        """The best output of each source."""
-        return [outputs[0] for outputs in self.n_best]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,37 +112,36 @@ class DecodeJob:
 
     def run(self, window: Window, done: Done = lambda count: None) -> WindowOutput:
         """Decodes a window; `done` is called as by `TextDecoder.decode`. Raises as `check`."""
-        decoded = self.decode(window, done)
-        tokens = sum(len(output.ids) + 1 for output in decoded.best)  # the EOS included
-        counts = Counter(sentences=len(decoded.sources), tokens=tokens)
-        counts += self.model.task_under(self.options).tally(decoded.best)
-        return WindowOutput(self.lines(decoded), dict(counts))
+        sources, n_best = self.decode(window, done)
+        best = [outputs[0] for outputs in n_best]
+        tokens = sum(len(output.ids) + 1 for output in best)  # the EOS included
+        counts = Counter(sentences=len(sources), tokens=tokens)
+        counts += self.model.task_under(self.options).tally(best)
+        return WindowOutput(self.lines(sources, n_best, window.origin.before), dict(counts))
 
-    def decode(self, window: Window, done: Done = lambda count: None) -> DecodedWindow:
-        """The outputs of a window, before they are formatted."""
+    def decode(self, window: Window, done: Done = lambda count: None) -> tuple[list[str], NBest]:
+        """The sources of a window and their outputs, before these are formatted."""
         sources, prefixes = window.lines, None
         if self.line_format.prefixes:
             sources, prefixes = map(list, zip(*_split_lines(window.lines, window.origin, PREFIXED), strict=True))
         elif self.line_format.raw_text:
             sources = list(map(penn_words, window.lines))
-        n_best = self.model.decode(sources, self.options, done, window.origin, prefixes)
-        return DecodedWindow(sources, n_best, window.origin)
+        return sources, self.model.decode(sources, self.options, done, window.origin, prefixes)
 
-    def lines(self, window: DecodedWindow) -> list[str]:
-        """What is written for a window."""
+    def lines(self, sources: list[str], n_best: NBest, first_number: int = 0) -> list[str]:
+        """What is written for sources, which are numbered from `first_number`, and their outputs."""
         output_format = self.line_format.output_format or (NBEST if self.options.return_beams > 1 else TEXT)
         if output_format == TEXT:
-            return [output.text for output in window.best]
+            return [outputs[0].text for outputs in n_best]
         if output_format == NBEST:
-            numbered = enumerate(window.n_best, window.origin.before)
+            numbered = enumerate(n_best, first_number)
             return [_nbest_line(number, output) for number, outputs in numbered for output in outputs]
-        n_best = [list(map(self._json, outputs)) for outputs in window.n_best]
+        in_json = [list(map(self._json, outputs)) for outputs in n_best]
         if self.line_format.alignments:
-            aligned = self.model.align(window.sources, window.n_best)
-            for hypotheses, alignments in zip(n_best, aligned, strict=True):
+            for hypotheses, alignments in zip(in_json, self.model.align(sources, n_best), strict=True):
                 for hypothesis, alignment in zip(hypotheses, alignments, strict=True):
                     hypothesis["alignment"] = pharaoh(alignment)
-        pairs = zip(window.sources, n_best, strict=True)
+        pairs = zip(sources, in_json, strict=True)
         return [_json_line({"source": source, "hypotheses": hypotheses}) for source, hypotheses in pairs]
 
     def provenance(self) -> Provenance:
@@ -201,15 +187,15 @@ class ScoreJob(DecodeJob):
     def check(self, lines: Iterable[str], origin: Origin) -> None:
         self.model.check_pair_lengths(_split_lines(lines, origin, PAIR), origin)
 
-    def decode(self, window: Window, done: Done = lambda count: None) -> DecodedWindow:
+    def decode(self, window: Window, done: Done = lambda count: None) -> tuple[list[str], NBest]:
         sources, targets = map(list, zip(*_split_lines(window.lines, window.origin, PAIR), strict=True))
         outputs = self.model.score_hypotheses(sources, targets, self.options, done, window.origin)
-        return DecodedWindow(sources, [[output] for output in outputs], window.origin)
+        return sources, [[output] for output in outputs]
 
-    def lines(self, window: DecodedWindow) -> list[str]:
+    def lines(self, sources: list[str], n_best: NBest, first_number: int = 0) -> list[str]:
         """The log_prob and score of each pair; under tensor2tensor's rules the score alone."""
         lines = []
-        for source, output in zip(window.sources, window.best, strict=True):
+        for source, (output,) in zip(sources, n_best, strict=True):
             if rules_of(self.options).scores_per_token:
                 values = {"negative_log_prob_per_token": output.score}
             else:

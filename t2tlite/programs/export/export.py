@@ -7,8 +7,6 @@ complete, verified and moved to its place, or leaves nothing behind.
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import NamedTuple
 
 import tensorflow as tf
 
@@ -20,15 +18,8 @@ from t2tlite.programs.export.formats import Settings, find_format
 from t2tlite.programs.export.sample_sentences import sample_sentences
 
 
-class Export(NamedTuple):
-    """A finished export."""
-
-    path: Path
-    compared: str  # what was verified to equal the run's output
-
-
-def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> Export:
-    """Writes, verifies and puts in place an export of a model.
+def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, settings: Settings) -> str:
+    """Writes, verifies and puts in place an export; returns what was verified to equal the run's output.
 
     Raises ValueError for what the format cannot express, or if the output differs from the model's, ImportError for a
     missing package, and as `ExportFolder.writing`.
@@ -56,4 +47,4 @@ def export_model(model: TextDecoder, folder: ExportFolder, format_name: str, set
                 f"--export_dir={folder.path} cannot be written: {reason}. Make room there, or name another folder."
             ) from error
         compared = format_.verify(model, unfinished, settings, sentences)
-    return Export(folder.path, f"{compared} of {len(sentences)} sentences {origin}")
+    return f"{compared} of {len(sentences)} sentences {origin}"

@@ -101,9 +101,14 @@ class DecodingGraph:
             outputs = {self.target.noun: self.target.decode(result.ids)}
             return outputs | {"scores": result.scores, "log_probs": result.log_probs}
 
-        scalars = [tf.TensorSpec((), tf.int32, name) for name in ("beam_size", "extra_length", "return_beams")]
-        scalars.insert(1, tf.TensorSpec((), tf.float32, "alpha"))
-        return tf.function(decode, autograph=False, input_signature=(self.source.spec("sentences"), *scalars))
+        inputs = (
+            self.source.spec("sentences"),
+            tf.TensorSpec((), tf.int32, "beam_size"),
+            tf.TensorSpec((), tf.float32, "alpha"),
+            tf.TensorSpec((), tf.int32, "extra_length"),
+            tf.TensorSpec((), tf.int32, "return_beams"),
+        )
+        return tf.function(decode, autograph=False, input_signature=inputs)
 
     def _scoring_function(self) -> GraphFunction:
         def score(sources: Tensor, targets: Tensor) -> dict[str, Tensor]:

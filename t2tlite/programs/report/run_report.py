@@ -1,6 +1,6 @@
 """A report of a run, as one HTML page and Markdown: the model, its data, training and scores.
 
-    RunFolder, events.py -> sections (this file, samples.py) -> document.py
+    RunFolder, events.py -> sections (this file, samples.py, curves.py) -> document.py
 
 If parts of a run are missing or damaged, the report shows the rest and says what is missing.
 """
@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from statistics import mean
 from typing import Any, TypeVar
 
 import tensorflow as tf
@@ -22,14 +21,13 @@ import tensorflow as tf
 import t2tlite
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.data.manifest import RunManifest
-from t2tlite.decoding.source_text import evenly_spaced
 from t2tlite.files.atomic_file import write_text
 from t2tlite.files.checkpoint_paths import list_checkpoints, readable_path, step_of
 from t2tlite.programs.report import document
-from t2tlite.programs.report.document import Code, drawings, folded, heading, listing, numbered, paragraph, table
+from t2tlite.programs.report.curves import curve_blocks, overfitting_blocks
+from t2tlite.programs.report.document import Code, folded, heading, listing, numbered, paragraph, table
 from t2tlite.programs.report.events import History, read_history
 from t2tlite.programs.report.samples import sample_blocks
-from t2tlite.programs.runs.checkpoint_choice import NAMES as METRIC_NAMES
 from t2tlite.programs.runs.load import run_dataset
 from t2tlite.run_folder import DecodeRecord, Environment, RunFolder
 from t2tlite.tasks.task import open_task, signature_lines
@@ -37,18 +35,7 @@ from t2tlite.tasks.task import open_task, signature_lines
 T = TypeVar("T")
 
 SHOWN_OPTIONS = ("beam_size", "alpha", "extra_length")  # of decoding; others if they differ from the default
-CURVE_ROWS = 12  # of the table of values
-RISE = 0.01  # of the dev loss, relative to its best, that is a sign of overfitting
 NAMES = {"tensorflow": "TensorFlow", "keras": "Keras", "numpy": "NumPy", "python": "Python"}
-
-Chart = tuple[str, str, dict[str, str], bool]  # title, unit, legend -> metric, whether the scale is logarithmic
-CHARTS: list[Chart] = [
-    ("Loss", "nats per target token", {"training": "train/loss", "dev": "dev/loss"}, False),
-    ("Perplexity on dev", "per token, log scale", {"dev": "dev/perplexity"}, True),
-    ("Accuracy on dev", "share of target tokens", {"dev": "dev/accuracy"}, False),
-    ("Learning rate", "step size of Adam", {"training": "train/learning_rate"}, False),
-    ("Speed", "source and target tokens/s", {"training": "train/tokens_per_second"}, False),
-]
 
 
 class Missing(list[str]):
@@ -81,7 +68,7 @@ def write_report(run: RunFolder, data_dir: Path | None, base: HParams | None) ->
         "What is missing here": [],  # known after the others
         "Scores": _scores(run, manifest, decodes),
         "Samples": _samples(run, manifest, decodes[0], data_dir, missing) if manifest and decodes else [],
-        "Curves": _curves(history.metrics),
+        "Curves": curve_blocks(history.metrics),
         "Checkpoints": _checkpoints(run),
         "Hyperparameters": _hparams(run, hparams, base, missing),
         "Data": missing.attempt(lambda: _data(manifest, hparams)) or [] if manifest else [],
@@ -129,26 +116,7 @@ def _summary(
     for record in decodes[:1]:
         scores = ", ".join(f"{name} {_score(value)}" for name, value in record.scores.items())
         rows.append((f"score on {record.split}", f"{scores} ({_checkpoint(record)})"))
-    return [table(["", ""], rows), *_overfitting(history.metrics)]
-
-
-def _overfitting(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """A warning if the dev loss rose by more than RISE from its best while the training loss fell."""
-    dev, training = metrics.get("dev/loss", {}), metrics.get("train/loss", {})
-    if not dev:
-        return []
-    best, last = min(dev, key=dev.__getitem__), max(dev)
-    before = [loss for step, loss in training.items() if 2 * best - last < step <= best]  # as many steps as after
-    after = [loss for step, loss in training.items() if best < step <= last]
-    if not (before and after) or dev[last] <= (1 + RISE) * dev[best] or mean(after) >= mean(before):
-        return []
-    rise = f"The dev loss was best at step {best:,}, {dev[best]:.4g}, and rose to {dev[last]:.4g} by step {last:,}"
-    fall = f"while the training loss fell from {mean(before):.4g} to {mean(after):.4g} (means)"
-    advice = (
-        "Stop there: use the best checkpoint (--checkpoint_path=best). More dropout, more data or a smaller model "
-        "lets training continue to improve."
-    )
-    return [paragraph(f"Warning: overfitting. {rise}, {fall}. {advice}")]
+    return [table(["", ""], rows), *overfitting_blocks(history.metrics)]
 
 
 def _variables(checkpoint: str) -> list[tuple[str, list[int]]]:
@@ -200,57 +168,6 @@ def _pairs(run: RunFolder, record: DecodeRecord, data_dir: Path | None) -> tuple
     if len(store) != record.sentences:
         raise ValueError(f"{record.split} has {len(store):,} pairs now, and had {record.sentences:,}.")
     return store.source_text(), store.target_text()
-
-
-def _curves(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    known = {metric for _, _, lines, _ in CHARTS for metric in lines.values()}
-    others = [name for name in metrics if name.startswith("dev/") and name not in known]  # BLEU or F1
-    titles = {name: METRIC_NAMES.get(name.removeprefix("dev/"), name.removeprefix("dev/")) for name in others}
-    scores = [(f"{titles[name]} on dev", "percent", {"dev": name}, False) for name in others]
-    charts = [*CHARTS[:3], *scores, *CHARTS[3:]]
-    columns = [metric for _, _, lines, _ in charts for metric in lines.values() if metric in metrics]
-    if not columns:
-        return [paragraph("The run has no TensorBoard events to draw.")]
-    steps = sorted(metrics.get("dev/loss") or metrics[columns[0]])
-    chosen = [steps[i] for i in evenly_spaced(len(steps) - 1, CURVE_ROWS - 1)] + steps[-1:]
-    values = table(["step", *columns], [[f"{s:,}", *(_at(metrics[name], s) for name in columns)] for s in chosen])
-    note = "The training loss includes label smoothing and dropout, the dev loss neither."
-    evaluated = _only_evaluation(metrics)
-    try:
-        drawn = _draw(charts, metrics)
-    except ImportError:
-        reason = "The curves are not drawn, because matplotlib is not installed. Install it with "
-        advice = paragraph(reason, Code("pip install 't2tlite[plots]'"), f" and write the report again. {note}")
-        return [advice, *evaluated, values]
-    return [paragraph(note), *evaluated, *([drawings(drawn)] if drawn else []), folded("Values of the curves", values)]
-
-
-def _draw(charts: Sequence[Chart], metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """The charts of metrics with more than one value. Raises ImportError if matplotlib is not installed."""
-    from t2tlite.programs.report.line_chart import line_chart
-
-    drawn = []
-    for title, unit, lines, log in charts:
-        series = {name: metrics[metric] for name, metric in lines.items() if len(metrics.get(metric, ())) > 1}
-        drawn.append(line_chart(title, unit, series, log) if series else "")
-    return list(filter(None, drawn))
-
-
-def _only_evaluation(metrics: Mapping[str, Mapping[int, float]]) -> list[str]:
-    """A table of the dev metrics if the run was evaluated only once, as charts would be single dots."""
-    on_dev = {name.removeprefix("dev/"): values for name, values in metrics.items() if name.startswith("dev/")}
-    steps = sorted({step for values in on_dev.values() for step in values})
-    if len(steps) != 1:
-        return []
-    rows = [[METRIC_NAMES.get(name, name), _at(values, steps[0])] for name, values in on_dev.items()]
-    return [table(["on dev", "value"], rows, f"The only evaluation, at step {steps[0]:,}")]
-
-
-def _at(values: Mapping[int, float], step: int) -> str:
-    """The value at a step, or the last one before it: some metrics are recorded only every few seconds."""
-    for value in [value for at, value in values.items() if at <= step][-1:]:
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return ""
 
 
 def _checkpoints(run: RunFolder) -> list[str]:

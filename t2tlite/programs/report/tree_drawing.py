@@ -66,7 +66,8 @@ def _place(tree: Tree) -> list[_Node]:
     """Every node in its place, parents before children and left before right; nothing here recurses."""
     nodes, waiting = [], [_Node(tree, y=MARGIN + FONT_SIZE)]
     while waiting:
-        nodes.append(node := waiting.pop())
+        node = waiting.pop()
+        nodes.append(node)
         if isinstance(node.item, Tree):
             node.children = [_Node(child, node.y + LEVEL) for child in node.item.children]
             waiting += reversed(node.children)

@@ -169,8 +169,9 @@ class Translator(TextDecoder):
         """
         from t2tlite.programs.export.export import export_model  # loads TensorFlow
 
-        settings = Settings(self.options(**options), quantization)
-        return export_model(self, ExportFolder(export_dir, overwrite), format, settings).path
+        folder = ExportFolder(export_dir, overwrite)
+        export_model(self, folder, format, Settings(self.options(**options), quantization))
+        return folder.path
 
 
 def decode_options(manifest: RunManifest, changes: str = "") -> DecodeHParams:

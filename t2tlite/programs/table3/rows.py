@@ -47,7 +47,8 @@ class Row:
             return factor
         if name == KEYS and "hidden_size" not in self.change:
             old = base.key_channels
-        if (new := factor * old).denominator != 1:
+        new = factor * old
+        if new.denominator != 1:
             raise ValueError(
                 f"{name} must be a multiple of {factor.denominator}. Received: {name}={old}. Choose another base, or "
                 "other rows."

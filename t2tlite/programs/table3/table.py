@@ -96,6 +96,11 @@ def versions() -> dict[str, str]:
     return {"t2tlite": t2tlite.__version__, **packages, "Python": platform.python_version()}
 
 
+def shown_versions() -> str:
+    """The same in a line: `t2tlite 0.1.0, TensorFlow 2.21.0, ...`."""
+    return ", ".join(f"{name} {number}" for name, number in versions().items())
+
+
 @dataclasses.dataclass(frozen=True)
 class Table:
     """The rows with their results."""
@@ -154,8 +159,7 @@ class Table:
             hours = sum(result.seconds for result in results) / 3600
             replicas = ", ".join(map(str, sorted({result.replicas for result in results})))
             notes.append(f"{len(results)} runs, {hours:.1f} hours of training in all, on {replicas} replica(s).")
-        shown = ", ".join(f"{name} {number}" for name, number in versions().items())
-        return [*notes, f"Command: `{self.command}`", f"Versions: {shown}."]
+        return [*notes, f"Command: `{self.command}`", f"Versions: {shown_versions()}."]
 
     def as_json(self) -> dict[str, Any]:
         """The table with the result of every seed, for table3.json."""

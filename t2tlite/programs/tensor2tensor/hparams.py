@@ -117,7 +117,8 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     reasons: list[str] = []
     model = _model(theirs, reasons)
     for name, required in REQUIRED_VALUES.items():
-        if (value := theirs.get(name, required[0])) not in required:
+        value = theirs.get(name, required[0])
+        if value not in required:
             reasons.append(f"{name}={value!r}: must be {' or '.join(map(repr, required))}.")
     # Versions without learning_rate_schedule only had the legacy one.
     legacy = {"learning_rate_schedule": "legacy"} if "learning_rate" in theirs else {}
@@ -131,7 +132,8 @@ def convert_hparams(theirs: Mapping[str, Value]) -> tuple[HParams, list[str]]:
     notes: list[str] = []
     hparams = HParams(**model, **_training(training, model, notes))
     for name, (usual, remark) in NOTED.items():
-        if (value := theirs.get(name, usual)) != usual:
+        value = theirs.get(name, usual)
+        if value != usual:
             notes.append(f"{name}={value}: {remark}")
     return hparams, notes
 
@@ -151,12 +153,10 @@ def _read(theirs: Mapping[str, Value], defaults: Mapping[str, Value], reasons: l
     return values
 
 
-def _range_missed(name: str, value: float | str) -> str:
-    """The range of a field of HParams in words if `value` is outside it; otherwise ""."""
+def _in_range(name: str, value: float | str) -> bool:
+    """Whether a value is in the range of a field of HParams, if the field has one."""
     facts = FACTS[name]
-    if facts.low is None or isinstance(value, str) or (math.isfinite(value) and facts.in_range(value)):
-        return ""
-    return facts.range
+    return facts.low is None or isinstance(value, str) or (math.isfinite(value) and facts.in_range(value))
 
 
 def _model(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
@@ -167,8 +167,8 @@ def _model(theirs: Mapping[str, Value], reasons: list[str]) -> dict[str, Value]:
         if name not in theirs and not (name == "num_hidden_layers" and both_counts):
             reasons.append(f"{name} is missing: a whole number is required.")
     for name, value in values.items():
-        if required := _range_missed(name, value):
-            reasons.append(f"{name}={value!r}: must be {required}.")
+        if not _in_range(name, value):
+            reasons.append(f"{name}={value!r}: must be {FACTS[name].range}.")
     if values["pos"] not in POSITIONS:
         reasons.append(f"pos={values['pos']!r}: must be {' or '.join(map(repr, POSITIONS))}.")
     before, after = values["layer_preprocess_sequence"] or "none", values["layer_postprocess_sequence"]
@@ -206,9 +206,9 @@ def _training(theirs: dict[str, Value], model: Mapping[str, Value], notes: list[
         notes.append(f"use_fixed_batch_size=True: t2tlite counts tokens, not pairs; batch_size={values['batch_size']}.")
     values["max_length"] = values["max_length"] or values["batch_size"]  # the meaning of 0 in tensor2tensor
     for name, value in values.items():
-        if required := _range_missed(name, value):
+        if not _in_range(name, value):
             values[name] = DEFAULTS[name]
-            notes.append(f"{name}={value}: t2tlite requires {required}; {name}={values[name]}.")
+            notes.append(f"{name}={value}: t2tlite requires {FACTS[name].range}; {name}={values[name]}.")
     if values["max_length"] > values["batch_size"]:
         notes.append(f"max_length={values['max_length']}: t2tlite requires at most batch_size={values['batch_size']}.")
         values["max_length"] = values["batch_size"]

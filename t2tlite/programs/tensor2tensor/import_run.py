@@ -50,13 +50,18 @@ VOCABULARY_NAMES = {1: ["vocab.subwords"], 2: ["vocab.source.subwords", "vocab.t
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What is to be imported."""
+    """What is to be imported; ValueError for a number of vocabularies that no model has."""
 
     checkpoint: Path  # model.ckpt-N, or a folder, all of whose checkpoints are imported
     vocabularies: Sequence[Path]  # the .subwords file, or the source's and the target's
     hparams_file: Path | None = None  # by default hparams.json in the checkpoint's folder or the folder above
     target_space: int | None = None  # the row of the target space embedding; by default the one trained, or 0
     problem: str | None = None  # by default the one in flags_t2t.txt; the model of wsj_parsing is a parser
+
+    def __post_init__(self) -> None:
+        count = len(self.vocabularies)
+        if count not in VOCABULARY_NAMES:
+            raise ValueError(f"--t2t_vocab must be one file, or source's and target's. Received: {count} files.")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,18 +77,14 @@ class Imported:
 def import_run(
     given: Given,
     folder: RunFolder,
-    command: Sequence[str] = (),
-    progress: Callable[[Sequence[str]], Iterable[str]] = iter,
+    command: Sequence[str],
+    progress: Callable[[Sequence[str]], Iterable[str]],
 ) -> Imported:
     """Imports checkpoints of tensor2tensor's model `transformer` into a run, which may have earlier imports.
 
     `command`, the command line, is recorded in flags.txt; `progress` wraps the sequence of checkpoints, say in a tqdm
     bar. Raises ValueError for an unsupported model, or files or a folder that do not fit. The same call resumes.
     """
-    if len(given.vocabularies) not in VOCABULARY_NAMES:
-        raise ValueError(
-            f"--t2t_vocab must be one file, or source's and target's. Received: {len(given.vocabularies)} files."
-        )
     paths = _checkpoints(given.checkpoint.absolute())
     trained_in = Path(paths[0]).parent
     hparams_file = given.hparams_file or _beside("hparams.json", trained_in)
@@ -92,23 +93,19 @@ def import_run(
             f"The model's hparams.json is required. Received: none in {trained_in} nor above it. "
             "Name it with --t2t_hparams: t2t-trainer wrote it into its --output_dir."
         )
-    flags = _trainer_flags(trained_in, hparams_file.parent)
-    problem = given.problem or flags.get("problem", "imported")
-    if flags.get("model", "transformer") != "transformer":
-        raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
+    recorded_problem = _recorded_problem(trained_in, hparams_file.parent)
     variables = _read(paths[-1])  # of the newest: at step 0 the optimizer state is still empty
     hparams, notes = convert_hparams(read_hparams(hparams_file))
     names = VOCABULARY_NAMES[len(given.vocabularies)]  # the files of older versions have other endings
     entries = [VocabularyEntry.of(path, name) for path, name in zip(given.vocabularies, names, strict=True)]
+    _check_vocabularies(given.vocabularies, entries, embedding_sizes(variables))
     sizes = [entries[0].size, entries[-1].size]
-    _check_vocabularies(given.vocabularies, sizes, embedding_sizes(variables))
     if hparams.shared_embedding_and_softmax_weights and sizes[0] != sizes[1]:
         hparams = dataclasses.replace(hparams, shared_embedding_and_softmax_weights=False)
         notes.append("The vocabularies are of different sizes, so tensor2tensor did not share embeddings either.")
     target_space = _target_space(hparams, variables, given.target_space, notes)
-    manifest = _manifest(problem, entries, trained_in, target_space)
+    manifest = _manifest(given.problem or recorded_problem, entries, trained_in, target_space)
     _check_folder(folder, hparams, manifest)
-
     stored = sum(variables[name].size for name in model_variables(variables))
     described = count_parameters(hparams, sizes)
     if described > 4 * stored:  # it may not fit in memory
@@ -116,6 +113,7 @@ def import_run(
             f"{hparams_file} must describe the model of {paths[-1]}, which has {stored:,} weights. Received: hparams "
             f"of {described:,}. Give the hparams.json that it was trained with."
         )
+
     model = build_transformer(hparams, *sizes)
     saved = []
     with only_process(folder.path, "import into a run"):
@@ -128,8 +126,7 @@ def import_run(
                 _check_checkpoint(folder, model, step_of(path))
                 saved.append(save_weights(model, folder.path, step_of(path), saving))
             folder.create(hparams, manifest, given.vocabularies)
-            if command:
-                folder.write_flags(command)
+            folder.write_flags(command)
     return Imported(saved[::-1], model.count_params(), target_space, notes)
 
 
@@ -170,12 +167,18 @@ def _read(path: str) -> dict[str, np.ndarray]:
         ) from error
 
 
-def _trainer_flags(*folders: Path) -> dict[str, str]:
-    """The flags that tensor2tensor's trainer recorded in one of the folders, or above it, if it did."""
+def _recorded_problem(*folders: Path) -> str:
+    """The problem that tensor2tensor's trainer recorded in a folder or above it; otherwise "imported".
+
+    Raises ValueError if it recorded another model than `transformer`.
+    """
     path = _beside("flags_t2t.txt", *folders)
     text = path.read_text(encoding="utf-8", errors="replace") if path else ""
     matches = (re.match(r"--(\w+)=(.*)$", line.strip()) for line in text.split("\n"))
-    return {match[1]: match[2] for match in matches if match}
+    flags = {match[1]: match[2] for match in matches if match}
+    if flags.get("model", "transformer") != "transformer":
+        raise ValueError(f"model must be transformer. Received: model={flags['model']} in its flags_t2t.txt.")
+    return flags.get("problem", "imported")
 
 
 def _beside(name: str, *folders: Path) -> Path | None:
@@ -184,12 +187,14 @@ def _beside(name: str, *folders: Path) -> Path | None:
     return next(filter(Path.is_file, paths), None)
 
 
-def _check_vocabularies(paths: Sequence[Path], sizes: Sequence[int], embeddings: Sequence[int]) -> None:
-    if set(sizes) != set(embeddings):
-        given = " and ".join(f"{path} with {size:,}" for path, size in zip(paths, sizes, strict=False))
+def _check_vocabularies(paths: Sequence[Path], entries: Sequence[VocabularyEntry], wanted: Sequence[int]) -> None:
+    """Raises ValueError unless the vocabularies have the sizes of a checkpoint's embeddings, `wanted`."""
+    if {entry.size for entry in entries} != set(wanted):
+        pairs = zip(paths, entries, strict=True)
+        given = " and ".join(f"{path} with {entry.size:,}" for path, entry in pairs)
         raise ValueError(
             f"The vocabularies must be those of the checkpoint, whose embeddings are for "
-            f"{' and '.join(f'{size:,}' for size in embeddings) or 'no'} subtokens. Received: {given}. Give "
+            f"{' and '.join(f'{size:,}' for size in wanted) or 'no'} subtokens. Received: {given}. Give "
             "--t2t_vocab the file or the two files (source,target) that the model was trained with."
         )
 

@@ -81,9 +81,37 @@ class PairAttention:
         return [START, *self.target_pieces[:-1]] if kind == "decoder" else self.source_pieces
 
     def word_positions(self, kind: str, word: str) -> list[int]:
-        """The rows of a word's first occurrence among the queries; see the function of this name."""
+        """The rows of the pieces of a word's first occurrence among the queries of a kind, counted from 0.
+
+        If the text and the word of each piece are known, whole words between white space are found first.
+        Otherwise the text of the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes: whole
+        words (`word` may hold several) before parts of words, so that `cat` in `concatenate cat` is the second
+        word. A single piece, such as `</s>`, is found too. Raises ValueError if the sentence does not contain
+        the word.
+        """
         text, words = (self.source, self.source_words) if kind == "encoder" else (self.target, self.target_words)
-        return word_positions(self.queries(kind), word, text, words)
+        wanted, present = word.split(), text.split()
+        for start in range(len(present) - len(wanted) + 1 if wanted else 0):
+            if present[start : start + len(wanted)] == wanted:
+                positions = [at for at, number in enumerate(words) if start <= number < start + len(wanted)]
+                if positions:
+                    return positions
+        texts = [piece_bytes(piece) for piece in self.queries(kind)]
+        piece_of_byte = [i for i, text in enumerate(texts) for _ in text]
+        sentence = b"".join(texts).decode("utf-8", "surrogateescape")
+        escaped = re.escape(word.strip())
+        if escaped:
+            for pattern in (rf"(?<!\w){escaped}(?!\w)", escaped):
+                match = re.search(pattern, sentence)
+                if match:
+                    start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in match.span())
+                    return sorted(set(piece_of_byte[start:end]))
+            if word in self.queries(kind):
+                return [self.queries(kind).index(word)]
+        shown = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
+        raise ValueError(
+            f"The word must be in the sentence. Received: {word!r}, and the sentence {shown!r}. Choose a word of it."
+        )
 
     @property
     def origin(self) -> str:
@@ -137,7 +165,7 @@ def select(
             title = f"{TITLES[kind]}, layer {layer} of {len(weights)}"
             selected.append(Layer(kind, title, NOTES[kind], weights[layer - 1], queries, keys))
     count = len(selected[0].weights)
-    for head in heads or ():
+    for head in heads:
         if not 1 <= head <= count:
             raise ValueError(f"A head must be from 1 to {count}. Received: {head}. Choose another.")
     return selected, list(heads or range(1, count + 1))
@@ -154,38 +182,6 @@ def check_kinds(kinds: Sequence[str]) -> None:
 def default_layer(attention: PairAttention, kind: str) -> int:
     """The last layer but one, as in the paper's Figures 3 to 5 (5 of 6); of one or two layers the first."""
     return max(1, len(attention.layers(kind)) - 1)
-
-
-def word_positions(pieces: Sequence[str], word: str, text: str = "", words: Sequence[int] = ()) -> list[int]:
-    """The positions of the pieces of a word's first occurrence, counted from 0.
-
-    Given the text and the word of each piece, whole words between white space are found first. Otherwise the text of
-    the pieces is searched, which have `▁` for spaces and `<0x0A>` for bytes: whole words (`word` may hold several)
-    before parts of words, so that `cat` in `concatenate cat` is the second word. A single piece, such as `</s>`, is
-    found too. Raises ValueError if the sentence does not contain the word.
-    """
-    wanted, present = word.split(), text.split()
-    for start in range(len(present) - len(wanted) + 1 if wanted else 0):
-        if present[start : start + len(wanted)] == wanted:
-            positions = [at for at, number in enumerate(words) if start <= number < start + len(wanted)]
-            if positions:
-                return positions
-    texts = [piece_bytes(piece) for piece in pieces]
-    piece_of_byte = [i for i, text in enumerate(texts) for _ in text]
-    sentence = b"".join(texts).decode("utf-8", "surrogateescape")
-    escaped = re.escape(word.strip())
-    if escaped:
-        for pattern in (rf"(?<!\w){escaped}(?!\w)", escaped):
-            match = re.search(pattern, sentence)
-            if match:
-                start, end = (len(sentence[:at].encode("utf-8", "surrogateescape")) for at in match.span())
-                return sorted(set(piece_of_byte[start:end]))
-        if word in pieces:
-            return [list(pieces).index(word)]
-    shown = sentence.encode("utf-8", "surrogateescape").decode("utf-8", "replace").strip()
-    raise ValueError(
-        f"The word must be in the sentence. Received: {word!r}, and the sentence {shown!r}. Choose a word of it."
-    )
 
 
 def kinds_with(attention: PairAttention, word: str) -> list[str]:

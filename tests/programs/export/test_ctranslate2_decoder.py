@@ -28,10 +28,10 @@ class Search:
 
     def translate_batch(self, sources, **options):
         self.asked.append((sources, options["max_decoding_length"]))
-        actual = [self.results.pop(0) for _ in sources]
+        n_best = [self.results.pop(0) for _ in sources]
         return [
-            SimpleNamespace(hypotheses=[t.split() for t, _ in hypothesis], scores=[s for _, s in hypothesis])
-            for hypothesis in actual
+            SimpleNamespace(hypotheses=[text.split() for text, _ in row], scores=[score for _, score in row])
+            for row in n_best
         ]
 
 
@@ -51,9 +51,8 @@ def test_hypotheses_are_ranked_by_our_length_penalty():
 
 def test_no_more_hypotheses_than_asked_for_are_returned():
     search = Search([("a </s>", -1.0), ("b </s>", -2.0)])
-    assert [
-        [hypothesis.ids for hypothesis in actual] for actual in decoder(search, beam_size=2, alpha=0.0).decode([[2]])
-    ] == [[[2]]]
+    [[best]] = decoder(search, beam_size=2, alpha=0.0).decode([[2]])
+    assert best.ids == [2]
 
 
 def test_unfinished_hypotheses_count_only_where_none_is_finished():

@@ -41,7 +41,7 @@ def test_export_reports_equal_outputs(tiny_run, exported, tmp_path, capsys, quan
     assert size == whole if quantization == "float32" else size < whole
 
 
-def test_run_with_t2t_rules_is_verified_by_log_probabilities(tiny_run_copy, tmp_path, capsys):
+def test_run_with_t2t_rules_is_verified_by_log_probabilities(tiny_run_copy, tmp_path, capsys, eagerly):
     """Its scores are otherwise a mean for each token, with the sign changed."""
     change_manifest(tiny_run_copy, decode_defaults={"t2t_rules": True})
     assert export(tiny_run_copy, tmp_path / "out", "--decode_hparams=beam_size=1") == 0

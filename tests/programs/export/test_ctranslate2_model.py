@@ -7,6 +7,7 @@ import json
 import ctranslate2
 import numpy as np
 import pytest
+from imported_model import log_probabilities
 from tiny_task import sentences
 
 from t2tlite.config import DecodeHParams, HParams
@@ -79,13 +80,12 @@ SOURCES = [[5, 9, 300, 17], [28, 12], []]
 TARGETS = [[6, 301, 2, 19, 44], [], [3, 0, 25]]  # a padding token in the middle embeds to zeros
 
 
-def log_probabilities(model) -> list[float]:
-    """Of the targets, by the model's logits."""
-    inputs, targets = (np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows]) for rows in (SOURCES, TARGETS))
-    logits = np.asarray(model(inputs, targets), np.float64)
-    log_sums = np.log(np.exp(logits - logits.max(2, keepdims=True)).sum(2)) + logits.max(2)
-    chosen = np.take_along_axis(logits, targets[:, :, None], axis=2)[:, :, 0] - log_sums
-    return [row[: len(target) + 1].sum() for row, target in zip(chosen, TARGETS, strict=True)]
+def scores_by_logits(model, sources=SOURCES, targets=TARGETS) -> list[float]:
+    """The log-probability of each target with its EOS, by the model's logits."""
+    inputs, labels = (np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows]) for rows in (sources, targets))
+    log_probs = log_probabilities(model(inputs, labels))
+    chosen = np.take_along_axis(log_probs, labels[:, :, None], axis=2)[:, :, 0]
+    return [row[: len(target) + 1].sum() for row, target in zip(chosen, targets, strict=True)]
 
 
 @pytest.mark.parametrize("changes", MODELS.values(), ids=MODELS)
@@ -94,7 +94,7 @@ def test_log_probabilities_are_the_models(vocabularies, tmp_path, changes):
     encoders = vocabularies if two else [vocabularies[0]] * 2
     model = random_model(encoders, **changes)
     decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1, extra_length=3))
-    assert decoder.score(SOURCES, TARGETS) == pytest.approx(log_probabilities(model), abs=2e-4)
+    assert decoder.score(SOURCES, TARGETS) == pytest.approx(scores_by_logits(model), abs=2e-4)
     for source, [actual] in zip(SOURCES[:2], decoder.decode(SOURCES[:2]), strict=True):
         target = [*actual.ids, 1][: len(source) + 4]  # greedy search chooses the most probable token at each position
         chosen = np.argmax(model(np.array([[*source, 1]]), np.array([target])), axis=2)[0]
@@ -117,7 +117,7 @@ def test_quantised_models_are_smaller_and_nearly_the_same(vocabularies, tmp_path
     translator = ctranslate2.Translator(str(tmp_path), compute_type="float32")
     tokens = [vocabulary_tokens(encoder) for encoder in encoders]
     actual = CTranslate2Decoder(translator, tokens, None, DecodeHParams()).score(SOURCES, TARGETS)
-    assert actual == pytest.approx(log_probabilities(model), abs=2e-4 if quantization == "float32" else 0.5)
+    assert actual == pytest.approx(scores_by_logits(model), abs=2e-4 if quantization == "float32" else 0.5)
     numbers = 2 * 330 * 64 + LONGEST_BUCKET * 64 + sum(array.size for array in weights(model).values())
     size = (tmp_path / "model.bin").stat().st_size  # with int8, what is not a matrix stays as it is: positions, norms
     assert 0.9 < size / (4 * numbers) < 1.1 if quantization == "float32" else size / (4 * numbers) < 0.8
@@ -153,8 +153,5 @@ def test_subwords_of_tensor2tensor(tmp_path, fixtures):
     model = random_model(encoders, hidden_size=8, filter_size=8, num_hidden_layers=1)
     decoder = engine_of(model, encoders, tmp_path).decoder(DecodeHParams(beam_size=1))
     last = encoders[0].vocab_size - 1
-    inputs, targets = np.array([[3, last, 2, 1, 0]]), np.array([[last, 4, 1]])
-    logits = np.asarray(model(inputs, targets), np.float64)[0]
-    log_sums = np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1)) + logits.max(1)
-    expected = sum(logits[t, i] - log_sums[t] for t, i in enumerate(targets[0]))
-    assert decoder.score([[3, last, 2]], [[last, 4]]) == pytest.approx([expected], abs=2e-4)
+    pair = [[3, last, 2]], [[last, 4]]
+    assert decoder.score(*pair) == pytest.approx(scores_by_logits(model, *pair), abs=2e-4)

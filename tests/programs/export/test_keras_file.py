@@ -37,7 +37,7 @@ def test_keras_opens_the_file(tiny_run, tmp_path, capsys):
     assert names["logits"].shape[2] == encoder.vocab_size
 
 
-def test_a_file_with_other_weights_is_found(tiny_run, tmp_path, monkeypatch):
+def test_a_file_with_other_weights_is_found(tiny_run, tmp_path, monkeypatch, eagerly):
     """Weights changed between writing and reading."""
     load_model = keras.saving.load_model
 

@@ -87,6 +87,12 @@ def expected(model, sentences, **options):
     return [[(hypothesis.text, hypothesis.score, hypothesis.log_prob) for hypothesis in n_best] for n_best in actual]
 
 
+def lists(outputs):
+    """The lists of texts, scores and log-probabilities of a signature's outputs."""
+    texts, *values = (np.asarray(outputs[name]) for name in ("texts", "scores", "log_probs"))
+    return [[text.decode() for text in row] for row in texts], *values
+
+
 def check(actual, wanted):
     """The same hypotheses; places that are left over are empty."""
     texts, scores, log_probs = actual
@@ -139,9 +145,8 @@ def test_the_session_of_tensorflow_serving_fills_in_the_defaults(model, exported
         signature = graph.signature_def["serving_default"]
         outputs = {name: info.name for name, info in signature.outputs.items()}
         default = session.run(outputs, {signature.inputs["sentences"].name: SENTENCES})
-    for hypothesis, options in ((actual, {}), (default, {}), (wide, {"beam_size": 8, "return_beams": 8})):
-        texts = [[text.decode() for text in row] for row in hypothesis["texts"]]
-        check((texts, hypothesis["scores"], hypothesis["log_probs"]), expected(model, SENTENCES, **options))
+    for outputs, options in ((actual, {}), (default, {}), (wide, {"beam_size": 8, "return_beams": 8})):
+        check(lists(outputs), expected(model, SENTENCES, **options))
 
 
 def test_concurrent_searches_have_separate_caches(loaded):
@@ -199,11 +204,9 @@ def test_the_command_exports_with_other_defaults(tiny_run, tmp_path, capsys, one
     assert t2t_export.main([*flags, f"--decode_hparams={changes}"]) == 0
     assert "Equal to the run: n-best lists and log-probabilities of 12 sentences of dev." in capsys.readouterr().out
     loaded = tf.saved_model.load(str(tmp_path / "out" / "1"))
-    actual = loaded.translate(tf.constant(SENTENCES))
-    values = [actual[name].numpy().tolist() for name in ("texts", "scores", "log_probs")]
-    values[0] = [[text.decode() for text in row] for row in values[0]]
-    check(values, expected(t2tlite.load(tiny_run.run), SENTENCES, **options))
-    assert len(values[0][0][0].split()) > len(expected(t2tlite.load(tiny_run.run), SENTENCES)[0][0][0].split())
+    actual, model = lists(loaded.translate(tf.constant(SENTENCES))), t2tlite.load(tiny_run.run)
+    check(actual, expected(model, SENTENCES, **options))
+    assert len(actual[0][0][0].split()) > len(expected(model, SENTENCES)[0][0][0].split())
 
 
 def test_other_weights_are_found(model, tmp_path, monkeypatch, one_search):
@@ -253,8 +256,7 @@ def test_every_model_can_be_exported(model, name, tmp_path, one_search):
     """The command's own verification compares n-best lists and log-probabilities."""
     other = untrained(model, VARIANTS[name])
     loaded = tf.saved_model.load(str(other.export(tmp_path / "out", extra_length=5) / "1"))
-    actual = loaded.translate(tf.constant(SENTENCES[:1]))
-    texts = [[text.decode() for text in row] for row in actual["texts"].numpy()]
+    texts, _, _ = lists(loaded.translate(tf.constant(SENTENCES[:1])))
     assert texts == [other.translate(SENTENCES[:1], extra_length=5)]
     if name == "pre_norm_learned_positions":
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"must have at most 63 tokens"):
@@ -268,11 +270,11 @@ def test_a_parser_gives_the_sequences_of_the_beam(model, tmp_path, one_search):
     loaded = tf.saved_model.load(str(parser.export(tmp_path / "out", extra_length=8, beam_size=2) / "1"))
     assert not hasattr(loaded, "translate")
     sentence = " the\tcat (of  the house) "
-    actual = loaded.parse(tf.constant([sentence]))
+    texts, scores, _ = lists(loaded.parse(tf.constant([sentence])))
     ours = parser.decode([sentence], parser.options(extra_length=8, beam_size=2, return_beams=2))[0]
     ours = sorted(ours, key=lambda parse: -parse.score)
-    assert [text.decode() for text in actual["texts"].numpy()[0]] == [parse.sequence for parse in ours]
-    np.testing.assert_allclose(actual["scores"].numpy()[0], [parse.score for parse in ours], atol=1e-4)
+    assert texts == [[parse.sequence for parse in ours]]
+    np.testing.assert_allclose(scores, [[parse.score for parse in ours]], atol=1e-4)
     assert "`parse` returns linearised trees as they were decoded" in (tmp_path / "out" / "README.md").read_text()
 
 

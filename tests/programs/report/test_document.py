@@ -79,18 +79,18 @@ def test_listings_and_folded_blocks_keep_text_as_it_is(text):
 
 
 def test_code_in_a_table_may_hold_bars():
-    tiny_run = table(["hash"], [[Code("p|q")]])
-    assert tiny_run.splitlines()[-1] == r"| `p\|q` |"
-    assert '<td style="text-align:left"><code>p|q</code></td>' in to_html("t", [tiny_run])
+    markdown = table(["hash"], [[Code("p|q")]])
+    assert markdown.splitlines()[-1] == r"| `p\|q` |"
+    assert '<td style="text-align:left"><code>p|q</code></td>' in to_html("t", [markdown])
 
 
 def test_numbers_are_aligned_on_the_right():
     header = ["text", "count", "size", "score", "code", "some"]
     rows = [["a", "1,000", "1.5 MB", "-0.25", Code("1"), ""], ["1", "2", "12.0 s", "1e-05", Code("2"), "7"]]
-    tiny_run = table([*header, "none"], [[*row, ""] for row in rows])
-    rule = tiny_run.splitlines()[1].strip("|").split("|")
+    markdown = table([*header, "none"], [[*row, ""] for row in rows])
+    rule = markdown.splitlines()[1].strip("|").split("|")
     assert [cell.endswith(":") for cell in rule] == [False, True, True, True, False, True, False]
-    page = to_html("t", [tiny_run])
+    page = to_html("t", [markdown])
     assert '<td style="text-align:right">1.5 MB</td>' in page
     assert '<td style="text-align:left">a</td>' in page
 

@@ -22,22 +22,24 @@ from t2tlite.run_folder import RunFolder
 SIGNATURE = "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:2.6.0"
 
 
-def record_decodes(run, outputs, split="test", step=120, scores=None, **options):
-    """Writes the files of t2t-decoder --split."""
+def record_decodes(run, outputs, options=None, **fields):
+    """Writes the files of t2t-decoder --split, with these options of decoding and fields of the record."""
     record = {
         "format_version": 1,
-        "split": split,
-        "step": step,
-        "checkpoint": f"/elsewhere/run/averaged/model.ckpt-{step}",
+        "split": "test",
+        "step": 120,
         "sentences": len(outputs),
-        "scores": {"BLEU": 38.29} if scores is None else scores,
+        "scores": {"BLEU": 38.29},
         "signatures": {"BLEU": SIGNATURE},
-        "decode_hparams": {"beam_size": 4, "alpha": 0.6, **options},
+        "decode_hparams": {"beam_size": 4, "alpha": 0.6, **(options or {})},
         "seconds": 12.34,
+        **fields,
     }
+    record["checkpoint"] = f"/elsewhere/run/averaged/model.ckpt-{record['step']}"
+    name = f"{record['split']}.{record['step']}"
     (run / "decodes").mkdir(exist_ok=True)
-    (run / "decodes" / f"{split}.{step}.json").write_text(json.dumps(record), encoding="utf-8")
-    (run / "decodes" / f"{split}.{step}.txt").write_text("".join(f"{o}\n" for o in outputs), encoding="utf-8")
+    (run / "decodes" / f"{name}.json").write_text(json.dumps(record), encoding="utf-8")
+    (run / "decodes" / f"{name}.txt").write_text("".join(f"{output}\n" for output in outputs), encoding="utf-8")
 
 
 def report(tiny_run, run, *more):
@@ -185,7 +187,7 @@ def test_nothing_but_single_values(tiny_run, tiny_run_copy):
     ],
 )
 def test_options_of_decoding_that_are_the_default_are_left_out(tiny_run, decoded_copy, options, shown):
-    record_decodes(decoded_copy, ["eins"] * 40, extra_length=50, **options)
+    record_decodes(decoded_copy, ["eins"] * 40, {"extra_length": 50, **options})
     assert f"| beam_size 4, alpha 0.6, extra_length 50{shown} | 12.3 s |" in report(tiny_run, decoded_copy)[1]
 
 
@@ -206,17 +208,12 @@ def test_page_opens_in_a_browser(undecoded, tmp_path):
 
 def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_copy):
     record_decodes(decoded_copy, ["eins", "zwei"], split="dev", step=80, scores={"BLEU": 1.0, "chrF": 2.0})
-    record_decodes(
-        decoded_copy,
-        [
-            "0 ||| a ||| b ||| log_prob= -0.7 ||| -0.5",
-            "0 ||| c ||| log_prob= -0.9 ||| -0.7",
-            "1 ||| d ||| log_prob= -0.2 ||| -0.1",
-        ],
-        return_beams=2,
-    )
-    path = decoded_copy / "decodes" / "test.120.json"
-    path.write_text(path.read_text().replace('"sentences": 3', '"sentences": 2'))
+    n_best = [
+        "0 ||| a ||| b ||| log_prob= -0.7 ||| -0.5",
+        "0 ||| c ||| log_prob= -0.9 ||| -0.7",
+        "1 ||| d ||| log_prob= -0.2 ||| -0.1",
+    ]
+    record_decodes(decoded_copy, n_best, {"return_beams": 2}, sentences=2)
     records, complaints = RunFolder(decoded_copy).decode_records()
     assert complaints == []
     assert [record.split for record in records] == ["test", "dev"]
@@ -229,10 +226,8 @@ def test_newest_decoding_gives_the_samples_and_all_are_listed(tiny_run, decoded_
 
 
 def test_each_score_has_its_signature(tiny_run, decoded_copy):
-    record_decodes(decoded_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0})
-    path = decoded_copy / "decodes" / "test.120.json"
     signatures = {"BLEU": SIGNATURE, "chrF2": "nrefs:1|case:mixed|eff:yes"}
-    path.write_text(json.dumps({**json.loads(path.read_text()), "signatures": signatures}))
+    record_decodes(decoded_copy, ["eins"] * 40, scores={"BLEU": 1.0, "chrF2": 2.0}, signatures=signatures)
     page, text = report(tiny_run, decoded_copy)
     assert f"BLEU|{SIGNATURE} chrF2|nrefs:1|case:mixed|eff:yes" in page
     assert "| test | 120 | `averaged/model.ckpt-120` | 40 | 1.00 | 2.00 |" in text
@@ -245,10 +240,8 @@ def test_without_decodes_the_command_is_told(undecoded):
 
 
 def test_without_test_split_dev_is_decoded(tiny_run, tiny_run_copy):
-    path = tiny_run_copy / "manifest.json"
-    manifest = json.loads(path.read_text())
-    del manifest["splits"]["test"]
-    path.write_text(json.dumps(manifest))
+    splits = json.loads((tiny_run_copy / "manifest.json").read_text())["splits"]
+    change_manifest(tiny_run_copy, splits={name: split for name, split in splits.items() if name != "test"})
     _, text = report(tiny_run, tiny_run_copy)
     assert f"`t2t-decoder --output_dir={tiny_run_copy} --split=dev" in text
 

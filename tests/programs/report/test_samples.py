@@ -46,16 +46,21 @@ def test_trees_without_data():
     assert sentence.startswith("Sentence 1.  The prediction is not a tree: ")
 
 
+def sample_table(*texts: list[str]) -> tuple[list[str], list[list[str]]]:
+    """The cells of the table of translations: its header and its rows."""
+    (markdown,) = sample_blocks(TranslationTask(), *texts)
+    header, _, *rows = ([cell.strip() for cell in row.strip("|").split("|")] for row in markdown.splitlines())
+    return header, rows
+
+
 def test_translations_with_and_without_data():
     outputs = [f"output {i}" for i in range(100)]
-    (tiny_run,) = sample_blocks(TranslationTask(), outputs)
-    header, _, *rows = ([cell.strip() for cell in row.strip("|").split("|")] for row in tiny_run.splitlines())
+    header, rows = sample_table(outputs)
     assert header == ["sentence", "output"]
     assert rows == [[str(i + 1), f"output {i}"] for i in (0, 12, 25, 37, 50, 62, 75, 87)]
-    (tiny_run,) = sample_blocks(TranslationTask(), outputs[:1], ["source 0"], ["reference 0"])
-    header, _, row = ([cell.strip() for cell in row.strip("|").split("|")] for row in tiny_run.splitlines())
+    header, rows = sample_table(outputs[:1], ["source 0"], ["reference 0"])
     assert header == ["sentence", "source", "output", "reference"]
-    assert row == ["1", "source 0", "output 0", "reference 0"]
+    assert rows == [["1", "source 0", "output 0", "reference 0"]]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
 from t2tlite.config import HParams
-from t2tlite.hparams.transformer import transformer_base, transformer_big
+from t2tlite.hparams.transformer import transformer_base
 from t2tlite.programs.table3.rows import ROWS, select
 from t2tlite.training.cost import count_parameters
 
@@ -99,10 +99,6 @@ def test_base_that_says_more_than_the_papers():
     assert (applied("l2", base).encoder_layers, applied("l2", base).decoder_layers) == (1, 2)
     assert (applied("k128", base).key_channels, applied("k128", base).value_channels) == (64, 128)
     assert (applied("hs256", base).key_channels, applied("hs256", base).value_channels) == (128, 64)
-
-
-def test_big_is_the_registered_one():
-    assert applied("big", transformer_base()) == transformer_big()
 
 
 @pytest.mark.parametrize(

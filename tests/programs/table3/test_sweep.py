@@ -61,11 +61,15 @@ def dataset(folder, request):
     return open_dataset(folder, request.param)
 
 
-def swept(dataset, output_dir, base=BASE):
-    """The result of a sweep of one row, the base."""
+def sweep_of(dataset, output_dir, base=BASE):
     config = LoopConfig(train_steps=base.train_steps, local_eval_frequency=0)
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
-    Sweep(dataset, base, output_dir, strategy, config, ["t2t-table3"]).run(select(["base"]), [1])
+    return Sweep(dataset, base, output_dir, strategy, config, ["t2t-table3"])
+
+
+def swept(dataset, output_dir, base=BASE):
+    """The result of a sweep of one row, the base."""
+    sweep_of(dataset, output_dir, base).run(select(["base"]), [1])
     return json.loads((output_dir / "base" / "result.json").read_text(encoding="utf-8"))
 
 
@@ -122,14 +126,12 @@ def test_result_is_identified_by_both_vocabularies(vocabularies, folder, tmp_pat
     both = [entries[name]["sha256"] for name in ("vocabulary", "target_vocabulary")]
     assert result["vocabulary_sha256"] == "+".join(both)
     assert result["parameters"] == sweep.cost_of(BASE, dataset).parameters
-    other = generate(
-        TinyTask(vocab_file=(vocabularies[0], vocabularies[2])), tmp_path / "other", num_processes=1
-    ).dataset
+    problem = TinyTask(vocab_file=(vocabularies[0], vocabularies[2]))
+    other = generate(problem, tmp_path / "other", num_processes=1).dataset
     with pytest.raises(ValueError, match=r"base must hold a result of tiny_task with this vocabulary and seed 1\."):
         swept(other, tmp_path / "sweep")
     shutil.move(tmp_path / "sweep" / "base", tmp_path / "sweep" / "base.seed7")
-    of_other = Sweep(other, BASE, tmp_path / "sweep", None, LoopConfig(train_steps=2), ()).table()
-    assert of_other.results() == []
+    assert sweep_of(other, tmp_path / "sweep").table().results() == []
 
 
 @pytest.mark.usefixtures("without_decoding")
@@ -137,8 +139,7 @@ def test_two_processes_share_a_folder_and_its_table(folder, tmp_path, monkeypatc
     dataset = open_dataset(folder, "tiny_task")
 
     def run(row):
-        config = LoopConfig(train_steps=2, local_eval_frequency=0)
-        Sweep(dataset, BASE, tmp_path, tf.distribute.get_strategy(), config, ["t2t-table3"]).run(select([row]), [1])
+        sweep_of(dataset, tmp_path).run(select([row]), [1])
 
     def train(dataset, hparams, *_):
         if hparams == BASE:
@@ -168,7 +169,7 @@ def test_full_disk_ends_the_sweep(folder, tmp_path, monkeypatch):
 
 
 def test_rows_that_do_not_fit_the_base_are_not_in_the_table(folder, tmp_path):
-    rows = Sweep(open_dataset(folder, "tiny_task"), BASE, tmp_path, None, LoopConfig(train_steps=2), ()).table().rows
+    rows = sweep_of(open_dataset(folder, "tiny_task"), tmp_path).table().rows
     assert {row.name for row in ROWS} - {row.name for row in rows} == {"h1", "h4", "l2", "l4", "l8"}
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import tensorflow as tf
-from imported_model import WSJ_VOCABULARY, decoded, imported, lines, token_losses
+from imported_model import WSJ_VOCABULARY, check_hypotheses, decoded, imported, lines, token_losses
 from tensor2tensor_checkpoint import TARGET_SPACE, variables_of, write_checkpoint, write_model
 
 import t2tlite
@@ -34,48 +34,39 @@ def test_logits_and_losses(t2t, tmp_path, name):
     np.testing.assert_allclose(token_losses(logits, data["targets"]).sum(), data["loss_numerator_ls0"], rtol=1e-5)
 
 
-# Models that its trainer trained: folder of the checkpoint, vocabulary, decode_hparams, input, its decoder's output.
+# Two models that its trainer trained, each with a vocabulary and sentences to decode.
 MT, WSJ = "checkpoints/mt_prenorm", "checkpoints/wsj"
-MT_VOCABULARY = "vocab.translate_ende_multi30k_small.2048.subwords"
+VOCABULARIES = {MT: "vocab.translate_ende_multi30k_small.2048.subwords", WSJ: WSJ_VOCABULARY}
+SENTENCES = {MT: "in200.en", WSJ: "in.txt"}
 GREEDY, BEAM = "beam_size=1,extra_length=50", "beam_size=4,alpha=0.6,extra_length=50,batch_size=32"
-DECODED = {
-    "mt greedy": (MT, f"{MT}/{MT_VOCABULARY}", GREEDY, f"{MT}/in200.en", f"{MT}/last.greedy.txt"),
-    "mt beam": (MT, f"{MT}/{MT_VOCABULARY}", BEAM, f"{MT}/in200.en", f"{MT}/last.beam4.txt"),
-    "mt averaged greedy": (f"{MT}/avg3", f"{MT}/{MT_VOCABULARY}", GREEDY, f"{MT}/in200.en", f"{MT}/avg3.greedy.txt"),
-    "mt averaged beam": (f"{MT}/avg3", f"{MT}/{MT_VOCABULARY}", BEAM, f"{MT}/in200.en", f"{MT}/avg3.beam4.txt"),
-    "wsj": (WSJ, f"{WSJ}/{WSJ_VOCABULARY}", "extra_length=60", f"{WSJ}/in.txt", f"{WSJ}/out.txt"),
-    "wsj averaged": (
-        f"{WSJ}/avg2",
-        f"{WSJ}/{WSJ_VOCABULARY}",
-        "extra_length=60",
-        f"{WSJ}/in.txt",
-        f"{WSJ}/avg2.out.txt",
-    ),
+DECODED = {  # model, folder of the checkpoint within the model's, decode_hparams, its decoder's output
+    "mt greedy": (MT, "", GREEDY, "last.greedy.txt"),
+    "mt beam": (MT, "", BEAM, "last.beam4.txt"),
+    "mt averaged greedy": (MT, "avg3", GREEDY, "avg3.greedy.txt"),
+    "mt averaged beam": (MT, "avg3", BEAM, "avg3.beam4.txt"),
+    "wsj": (WSJ, "", "extra_length=60", "out.txt"),
+    "wsj averaged": (WSJ, "avg2", "extra_length=60", "avg2.out.txt"),
 }
 
 
 @pytest.fixture(scope="module")
 def runs(shared, tmp_path_factory):
-    """A function that gives the run imported from a checkpoint; each is imported once."""
+    """runs(model, checkpoint): the run imported from a folder of checkpoints; each is imported once."""
 
     @functools.cache
-    def run(folder: str, vocabulary: str) -> Path:
-        flags = [f"--t2t_checkpoint={shared / 't2t' / folder}", f"--t2t_vocab={shared / 't2t' / vocabulary}"]
+    def run(model: str, checkpoint: str = "") -> Path:
+        folder = shared / "t2t" / model
+        flags = [f"--t2t_checkpoint={folder / checkpoint}", f"--t2t_vocab={folder / VOCABULARIES[model]}"]
         return imported(tmp_path_factory.mktemp("imported") / "run", *flags)
 
     return run
 
 
-@pytest.mark.parametrize("case", DECODED)
-def test_the_same_text(shared, runs, tmp_path, case):
-    folder, vocabulary, options, inputs, outputs = DECODED[case]
-    actual = decoded(
-        runs(folder, vocabulary),
-        tmp_path / "out.txt",
-        f"--decode_from_file={shared / 't2t' / inputs}",
-        f"--decode_hparams={options}",
-    )
-    assert actual == lines(shared / "t2t" / outputs)
+@pytest.mark.parametrize(("model", "checkpoint", "options", "outputs"), DECODED.values(), ids=DECODED)
+def test_the_same_text(shared, runs, tmp_path, model, checkpoint, options, outputs):
+    folder = shared / "t2t" / model
+    flags = [f"--decode_from_file={folder / SENTENCES[model]}", f"--decode_hparams={options}"]
+    assert decoded(runs(model, checkpoint), tmp_path / "out.txt", *flags) == lines(folder / outputs)
 
 
 def n_best(actual: list[str]) -> list[list[tuple[str, float]]]:
@@ -88,47 +79,45 @@ def n_best(actual: list[str]) -> list[list[tuple[str, float]]]:
 
 
 @pytest.mark.parametrize(
-    ("folder", "vocabulary", "inputs", "count", "options", "outputs"),
+    ("model", "count", "options", "outputs"),
     [
-        (MT, MT_VOCABULARY, "in200.en", 50, f"{BEAM},return_beams=4", "last.beam4_scores50.txt"),
-        (WSJ, WSJ_VOCABULARY, "in.txt", None, "beam_size=2,return_beams=2", "outb.txt"),
+        (MT, 50, f"{BEAM},return_beams=4", "last.beam4_scores50.txt"),
+        (WSJ, None, "beam_size=2,return_beams=2", "outb.txt"),
     ],
     ids=["translator", "parser"],
 )
-def test_the_same_beams(shared, runs, tmp_path, folder, vocabulary, inputs, count, options, outputs):
-    sentences = lines(shared / "t2t" / folder / inputs)[:count]
+def test_the_same_beams(shared, runs, tmp_path, model, count, options, outputs):
+    sentences = lines(shared / "t2t" / model / SENTENCES[model])[:count]
     (tmp_path / "in.txt").write_text("".join(f"{line}\n" for line in sentences), encoding="utf-8")
     flags = [f"--decode_from_file={tmp_path / 'in.txt'}", f"--decode_hparams={options}"]
-    actual = decoded(runs(folder, f"{folder}/{vocabulary}"), tmp_path / "out.txt", *flags)
-    for ours, line in zip(n_best(actual), lines(shared / "t2t" / folder / outputs), strict=True):
+    actual = decoded(runs(model), tmp_path / "out.txt", *flags)
+    for ours, line in zip(n_best(actual), lines(shared / "t2t" / model / outputs), strict=True):
         cells = line.split("\t")  # text, score, text, score, ...
         assert [text for text, _ in ours] == cells[0::2]
         np.testing.assert_allclose([score for _, score in ours], [float(score) for score in cells[1::2]], atol=0.0051)
 
 
 @pytest.mark.parametrize(
-    ("folder", "pairs", "scores"), [(MT, "score50.tsv", "last.ref_scores50.txt"), (WSJ, "score.tsv", "scores.txt")]
+    ("model", "pairs", "scores"), [(MT, "score50.tsv", "last.ref_scores50.txt"), (WSJ, "score.tsv", "scores.txt")]
 )
-def test_the_same_scores_of_a_file(shared, runs, tmp_path, folder, pairs, scores):
-    vocabulary = MT_VOCABULARY if folder == MT else WSJ_VOCABULARY
-    run = runs(folder, f"{folder}/{vocabulary}")
-    actual = decoded(run, tmp_path / "out.txt", f"--score_file={shared / 't2t' / folder / pairs}")
-    expected = lines(shared / "t2t" / folder / scores)
+def test_the_same_scores_of_a_file(shared, runs, tmp_path, model, pairs, scores):
+    actual = decoded(runs(model), tmp_path / "out.txt", f"--score_file={shared / 't2t' / model / pairs}")
+    expected = lines(shared / "t2t" / model / scores)
     np.testing.assert_allclose(np.array(actual, float), np.array(expected, float), atol=1e-5)
 
 
 # What it recorded of the decoding of eight sentences: mode -> options here.
 RECORDED = {
-    "greedy": "beam_size=1,extra_length=50",
-    "beam4": "beam_size=4,extra_length=50,return_beams=4",
+    "greedy": {"beam_size": 1, "extra_length": 50},
+    "beam4": {"beam_size": 4, "extra_length": 50, "return_beams": 4},
 }
 
 
 @pytest.mark.parametrize("mode", RECORDED)
 def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
     data = np.load(shared / "t2t" / MT / "logits8.npz")
-    model = t2tlite.load(runs(MT, f"{MT}/{MT_VOCABULARY}"))
-    sentences = lines(shared / "t2t" / MT / "in200.en")[:8]
+    model = t2tlite.load(runs(MT))
+    sentences = lines(shared / "t2t" / MT / SENTENCES[MT])[:8]
     padded = [ids[: list(ids).index(1)].tolist() for ids in data["inputs"]]
     assert model.source_encoder.encode_batch(sentences) == padded
 
@@ -138,13 +127,7 @@ def test_scores_and_logits_of_eight_sentences(shared, runs, mode):
     losses = token_losses(logits, data["targets"])
     assert losses.sum() / filled.sum() == pytest.approx(float(data["eval_loss"]), abs=1e-4)
 
-    options = dict(part.split("=") for part in RECORDED[mode].split(","))
-    actual = model.decode(sentences, model.options(**{name: int(value) for name, value in options.items()}))
-    scores = data[f"decode/{mode}/scores"].reshape(8, -1)
-    outputs = data[f"decode/{mode}/outputs"].reshape(8, scores.shape[1], -1)
-    for ours, ids, expected in zip(actual, outputs, scores, strict=True):
-        assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
-        np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
+    check_hypotheses(model, model.decode(sentences, model.options(**RECORDED[mode])), data, mode)
 
 
 def test_several_checkpoints_are_averaged_as_its_averages_are(shared, tmp_path):
@@ -156,7 +139,7 @@ def test_several_checkpoints_are_averaged_as_its_averages_are(shared, tmp_path):
     for step, variables in ((2600, other), (2800, last)):
         write_checkpoint(tmp_path / "t2t" / f"model.ckpt-{step}", variables)
     (tmp_path / "t2t" / "hparams.json").write_bytes((folder / "hparams.json").read_bytes())
-    run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path / 't2t'}", f"--t2t_vocab={folder / MT_VOCABULARY}")
+    run = imported(tmp_path / "run", f"--t2t_checkpoint={tmp_path / 't2t'}", f"--t2t_vocab={folder / VOCABULARIES[MT]}")
     assert t2t_avg_checkpoints.main([f"--output_dir={run}", "--n=2"]) == 0
     actual = decoded(
         run,
@@ -169,7 +152,7 @@ def test_several_checkpoints_are_averaged_as_its_averages_are(shared, tmp_path):
 
 
 def test_the_run_notes_where_it_comes_from(shared, runs):
-    run = runs(WSJ, f"{WSJ}/{WSJ_VOCABULARY}")
+    run = runs(WSJ)
     manifest = json.loads((run / "manifest.json").read_text())
     assert (manifest["problem"], manifest["task"]) == ("wsj_parsing", "parsing")
     assert manifest["imported_from"]["folder"] == str(shared / "t2t" / WSJ)

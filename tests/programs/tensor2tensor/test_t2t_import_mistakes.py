@@ -9,17 +9,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from imported_model import imported
-from numpy_transformer import (
-    POST_NORM,
-    SMALL,
-    check_logits,
-    draw,
-    even_rows,
-    shapes,
-    shard_shapes,
-    small_model,
-)
-from refused_import import given, refused, write_theirs
+from numpy_transformer import POST_NORM, SMALL, check_logits, draw, shapes, small_model
+from refused_import import given, refused
 from tensor2tensor_checkpoint import write_checkpoint, write_model, write_vocabulary
 
 import t2tlite
@@ -29,11 +20,6 @@ from t2tlite.vocabularies.sentencepiece_encoder import train_sentencepiece
 SPACE = "transformer/body/target_space_embedding/kernel"
 DATA = "model.ckpt-7.data-00000-of-00001"
 ATTENTION = "transformer/body/encoder/layer_0/self_attention"
-
-
-@pytest.fixture
-def theirs(tmp_path):
-    return write_theirs(tmp_path)
 
 
 # flags
@@ -217,8 +203,8 @@ def test_hparams_of_fewer_layers(theirs, capsys):
 
 
 def test_tables_that_are_not_shared(theirs, capsys):
-    tables = [shard_shapes(41, 16, kind, even_rows(41)) for kind in ("input_emb", "target_emb", "softmax")]
-    write_checkpoint(theirs / "model.ckpt-7", draw(shapes(SMALL) | tables[0] | tables[1] | tables[2]))
+    variables = draw(shapes(SMALL, [("input_emb", 41), ("target_emb", 41), ("softmax", 41)]))
+    write_checkpoint(theirs / "model.ckpt-7", variables)
     table = "transformer/symbol_modality_41_16"
     refused(
         theirs, capsys, UNFIT + rf"{table}/shared/weights_0 is missing\.\n  {table}/input_emb/weights_0 has no place"
@@ -239,8 +225,7 @@ def test_vocabularies_of_other_sizes(theirs, capsys):
 
 
 def test_two_vocabularies_swapped_or_one_of_them(theirs, capsys):
-    tables = shard_shapes(41, 16, "input_emb", even_rows(41)) | shard_shapes(29, 16, "target_emb", even_rows(29))
-    variables = draw(shapes(SMALL) | tables | shard_shapes(29, 16, "softmax", even_rows(29)))
+    variables = draw(shapes(SMALL, [("input_emb", 41), ("target_emb", 29), ("softmax", 29)]))
     write_checkpoint(theirs / "model.ckpt-7", variables)
     source, target = theirs.parent / "vocab.subwords", write_vocabulary(theirs.parent / "target.subwords", 29)
     message = (

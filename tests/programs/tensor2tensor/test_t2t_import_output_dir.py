@@ -11,19 +11,13 @@ import shutil
 import pytest
 from imported_model import imported
 from numpy_transformer import POST_NORM, SMALL, check_logits, small_model
-from refused_import import given, refused, write_theirs
+from refused_import import given, refused
 from tensor2tensor_checkpoint import write_checkpoint
 from tiny_run import train, trainer_flags
 from tiny_task import contents
 
 import t2tlite
 from t2tlite.bin import t2t_decoder, t2t_import, t2t_trainer
-
-
-@pytest.fixture
-def theirs(tmp_path):
-    return write_theirs(tmp_path)
-
 
 ANOTHER = (
     r"--output_dir must be a new folder, or hold checkpoints imported from the same model\. Received: \S*, which holds "

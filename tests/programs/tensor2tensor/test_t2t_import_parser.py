@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from imported_model import decoded, imported_parser, lines, token_losses
+from imported_model import check_hypotheses, decoded, imported_parser, lines, token_losses
 
 pytestmark = pytest.mark.usefixtures("loaded_once")
 
@@ -42,12 +42,7 @@ def test_logits(model, data):
 )
 def test_decodes(fixtures, model, data, mode, options):
     sentences = lines(fixtures / "tensor2tensor" / "trained_wsj" / "in.txt")
-    actual = model.decode(sentences, model.options(**options))
-    scores = data[f"decode/{mode}/scores"].reshape(len(sentences), -1)
-    outputs = data[f"decode/{mode}/outputs"].reshape(*scores.shape, -1)
-    for ours, ids, expected in zip(actual, outputs, scores, strict=True):
-        assert [h.text for h in ours] == [model.target_encoder.decode(row.tolist()) for row in ids]
-        np.testing.assert_allclose([h.score for h in ours], expected, atol=1e-4)
+    check_hypotheses(model, model.decode(sentences, model.options(**options)), data, mode)
 
 
 def test_no_more_tokens_than_the_longest_source(fixtures, model, data):

@@ -13,7 +13,6 @@ from numpy_transformer import (
     NumpyTransformer,
     check_logits,
     draw,
-    even_rows,
     shapes,
     shard_shapes,
     small_model,
@@ -36,10 +35,8 @@ def test_numpys_model_is_tensor2tensors(t2t, name):
     data = np.load(t2t / f"transformer_logits_{name}.npz")
     variables, hparams = variables_of(data), json.loads(str(data["hparams_json"]))
     sizes = (97, 53) if name == "prenorm_unshared" else (97, 97)
-    tables = {"input_emb": 97, "target_emb": 53, "softmax": 53} if name == "prenorm_unshared" else {"shared": 97}
-    wanted = shapes(hparams)
-    for kind, size in tables.items():
-        wanted |= shard_shapes(size, hparams["hidden_size"], kind, even_rows(size))
+    unshared = [("input_emb", 97), ("target_emb", 53), ("softmax", 53)]
+    wanted = shapes(hparams, unshared if name == "prenorm_unshared" else [("shared", 97)])
     assert {name: value.shape for name, value in variables.items()} == wanted
     logits = NumpyTransformer(variables, hparams, sizes, TARGET_SPACE).logits(data["inputs"], data["targets"])
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
@@ -82,10 +79,7 @@ MORE_FORMS = (  # what the others try too, otherwise combined
 def test_logits_of_every_form(tmp_path, form):
     changes, tables = FORMS[form]
     hparams = SMALL | changes
-    wanted = shapes(hparams)
-    for kind, size in tables:
-        wanted |= shard_shapes(size, 16, kind, even_rows(size))
-    variables, sizes = draw(wanted), tuple(dict.fromkeys(size for _, size in tables))
+    variables, sizes = draw(shapes(hparams, tables)), tuple(dict.fromkeys(size for _, size in tables))
     run = imported(tmp_path / "run", *write_model(tmp_path / "t2t", variables, hparams, sizes))
     check_logits(t2tlite.load(run).engine.model, variables, hparams, sizes)
     tied = tables == ONE_TABLE and hparams["shared_embedding_and_softmax_weights"]

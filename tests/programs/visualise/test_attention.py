@@ -7,26 +7,35 @@ import dataclasses
 import pytest
 
 from t2tlite.programs.visualise import Attention, page
-from t2tlite.programs.visualise.attention_weights import kinds_with, select, word_positions
+from t2tlite.programs.visualise.attention_weights import kinds_with, select
+
+
+@pytest.mark.parametrize(
+    ("pieces", "word", "positions"),
+    [
+        ("▁con cat ▁cat", "cat", [2]),  # the word, not the part of another
+        ("▁con cat ▁dog", "cat", [1]),
+        ("<0xE7> <0x8C> <0xAB> が </s>", "猫", [0, 1, 2]),  # spelt in bytes
+        ("<0x8C> ▁it's , ▁it", "it's", [1]),  # a byte that is not text
+    ],
+)
+def test_a_word_is_found_in_pieces_without_text(pieces, word, positions):
+    assert Attention(pieces.split(), [], [], [], []).word_positions("encoder", word) == positions
 
 
 def test_a_word_is_found_as_its_pieces(attention):
-    assert word_positions(attention.source_pieces, "making") == [2, 3]
-    assert word_positions(attention.source_pieces, "cat making") == [1, 2, 3]
-    assert word_positions(attention.source_pieces, "</s>") == [5]
-    assert word_positions(["▁con", "cat", "▁cat"], "cat") == [2]  # the word, not the part of another
-    assert word_positions(["▁con", "cat", "▁dog"], "cat") == [1]
-    assert word_positions(["<0xE7>", "<0x8C>", "<0xAB>", "が", "</s>"], "猫") == [0, 1, 2]  # spelt in bytes
-    assert word_positions(["<0x8C>", "▁it's", ",", "▁it"], "it's") == [1]  # a byte that is not text
+    assert attention.word_positions("encoder", "making") == [2, 3]
+    assert attention.word_positions("encoder", "cat making") == [1, 2, 3]
+    assert attention.word_positions("encoder", "</s>") == [5]
     assert kinds_with(attention, "making") == ["encoder"]
     assert kinds_with(attention, "Katze") == ["decoder", "cross"]
 
 
 def test_a_word_that_is_not_there(attention):
     with pytest.raises(ValueError, match=r"in the sentence\. Received: 'dog', and the sentence 'The cat making it'"):
-        word_positions(attention.source_pieces, "dog")
+        attention.word_positions("encoder", "dog")
     with pytest.raises(ValueError, match=r"Received: ' '"):
-        word_positions(attention.source_pieces, " ")
+        attention.word_positions("encoder", " ")
 
 
 def test_pieces_must_fit_the_weights(attention):

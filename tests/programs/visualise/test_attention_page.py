@@ -26,12 +26,8 @@ def test_a_page_with_too_many_weights(monkeypatch, attention):
 
 def test_page_needs_nothing_from_outside(attention):
     page = visualise.page(attention).replace("http://www.w3.org/2000/svg", "")  # a name, not an address to fetch
-    assert (
-        re.findall(
-            r"https?:|\bsrc\s*=(?! svgAddress\(\))|url\(|@import|\bfetch\(|XMLHttpRequest|<link(?! rel=\"icon\")", page
-        )
-        == []
-    )
+    outside = r"https?:|\bsrc\s*=(?! svgAddress\(\))|url\(|@import|\bfetch\(|XMLHttpRequest|<link(?! rel=\"icon\")"
+    assert re.findall(outside, page) == []
     assert "default-src 'none'" in page
 
 
@@ -48,7 +44,7 @@ def test_notebooks_show_the_page_in_a_frame(attention):
 
 def in_browser(page: str, script: str, folder: Path, address: str = "#") -> dict:
     """Opens a page in Chromium at an address within it, runs `script`, which fills the object `result`, and returns
-    that with the page's errors."""
+    that with the page's errors. The script can call `pixel(query, key)`, the colour of a cell of the heat map."""
     listen = (
         "const errors = []; console.error = e => errors.push(e);"
         "addEventListener('error', e => errors.push(e.message));"
@@ -57,6 +53,8 @@ def in_browser(page: str, script: str, folder: Path, address: str = "#") -> dict
     )
     report = (
         "const result = {}; const $ = s => document.querySelector(s), $$ = s => [...document.querySelectorAll(s)];"
+        "const pixel = (q, k) => [...$('#cells').getContext('2d').getImageData(k, q, 1, 1).data];"
+        "const cells = () => $$('#rows div').map((_, q) => $$('#columns div').map((_, k) => pixel(q, k)));"
         "const send = (e, type) => e.dispatchEvent(new MouseEvent(type, {bubbles: true, clientX: 9, clientY: 9}));"
         f"try {{ {script} }} catch (e) {{ errors.push(String(e)); }}"
         "result.errors = errors; const pre = document.createElement('pre'); pre.id = 'result';"
@@ -70,17 +68,23 @@ def in_browser(page: str, script: str, folder: Path, address: str = "#") -> dict
     return json.loads(html.unescape(result))
 
 
+def check_colours(cells: list, weights: np.ndarray) -> None:
+    """The cells of a heat map have the colours of these weights, from white to blue by their square roots."""
+    weak, strong = np.array([255, 255, 255]), np.array([8, 48, 107])
+    colours = weak + np.sqrt(weights)[:, :, None] * (strong - weak)
+    np.testing.assert_allclose(np.array(cells)[:, :, :3], colours, atol=1.5)
+
+
 def test_page_shows_weights_in_a_browser(attention, tmp_path):
     script = """
       const pressed = () => $$(".controls button[aria-pressed=true]").map(e => e.textContent);
-      const pixel = (q, k) => [...$("#cells").getContext("2d").getImageData(k, q, 1, 1).data];
       result.opened = pressed(); result.shown = $("#eos").ariaChecked;
       $("#eos").click(); send($$("#layers button")[1], "click");
       $$("#heads button").slice(0, 2).forEach(e => send(e, "click"));
       result.pressed = pressed(); result.hash = location.hash; result.title = $("#maptitle").textContent;
       const texts = found => found.map(e => e.textContent);
       result.rows = texts($$("#rows bdi")); result.columns = texts($$("#columns bdi"));
-      result.cells = $$("#rows div").map((_, q) => $$("#columns div").map((_, k) => pixel(q, k)));
+      result.cells = cells();
       send($$("#queries .token")[1], "mouseover");
       result.values = $$("#keys .value").map(e => e.textContent); result.tip = $("#tip").textContent;
       result.faded = $$("#rows div").map((_, q) => pixel(q, 0)[3]); result.on = $$(".token.on").map(e => e.textContent);
@@ -98,9 +102,7 @@ def test_page_shows_weights_in_a_browser(attention, tmp_path):
     assert result["rows"] == ["·Die", "·Katz", "e", "·macht", "</s>"]
     assert result["columns"] == ["·The", "·cat", "·mak", "ing", "·it", "</s>"]
     mean = attention.cross[1][2:].mean(axis=0)  # [T, S]
-    weak, strong = np.array([255, 255, 255]), np.array([8, 48, 107])
-    colours = weak + np.sqrt(mean)[:, :, None] * (strong - weak)
-    np.testing.assert_allclose(np.array(result["cells"])[:, :, :3], colours, atol=1.5)
+    check_colours(result["cells"], mean)
     assert [float(value or 0) for value in result["values"]] == pytest.approx(mean[1], abs=0.0051)
     best = int(mean[1].argmax())
     assert result["tip"].startswith(f"·Katz attends to{result['columns'][best]}{mean[1, best]:.3f}")
@@ -118,7 +120,7 @@ def test_decoder_masks_what_is_not_read_and_address_opens_view(attention, tmp_pa
       const over = (q, k) => $("#cells").dispatchEvent(new MouseEvent("mousemove", {
         bubbles: true, clientX: at(box.left, box.width, k), clientY: at(box.top, box.height, q)}));
       result.on = $$("#queries .on").map(e => e.textContent);
-      result.pixel = [...$("#cells").getContext("2d").getImageData(4, 2, 1, 1).data];
+      result.pixel = pixel(2, 4);
       result.ink = $$("#keys .token").map((_, k) => {
         const data = $("#strokes").getContext("2d").getImageData(212, k * 22 + 4, 1, 14).data;
         return data.some((value, i) => i % 4 === 3 && value > 0);
@@ -154,13 +156,12 @@ def test_awkward_text_on_the_page(tmp_path):
 
 def test_end_of_sentence_is_left_out_and_rows_are_renormalised(attention, tmp_path):
     script = """
-      const pixel = (q, k) => [...$("#cells").getContext("2d").getImageData(k, q, 1, 1).data];
       const tokens = () => [$$("#queries .token").length, $$("#keys .token").map(e => e.textContent)];
       result.tokens = tokens();
-      result.cells = $$("#rows div").map((_, q) => $$("#columns div").map((_, k) => pixel(q, k)));
+      result.cells = cells();
       send($$("#queries .token")[2], "mouseover"); result.tip = $("#tip").textContent;
       $("#threshold").value = .2; $("#threshold").dispatchEvent(new Event("input"));
-      result.hidden = $$("#rows div").map((_, q) => $$("#columns div").map((_, k) => pixel(q, k)[0] === 255));
+      result.hidden = cells().map(row => row.map(colour => colour[0] === 255));
       result.below = [$("#below").textContent, location.hash];
       $$("#kinds button")[1].click(); result.decoder = tokens();
     """
@@ -169,9 +170,7 @@ def test_end_of_sentence_is_left_out_and_rows_are_renormalised(attention, tmp_pa
     assert result["tokens"] == [4, ["·The", "·cat", "·mak", "ing", "·it"]]
     weights = attention.cross[1][2]  # [T, S]
     rest = weights[:-1, :-1] / weights[:-1, :-1].sum(axis=1, keepdims=True)
-    weak, strong = np.array([255, 255, 255]), np.array([8, 48, 107])
-    colours = weak + np.sqrt(rest)[:, :, None] * (strong - weak)
-    np.testing.assert_allclose(np.array(result["cells"])[:, :, :3], colours, atol=1.5)
+    check_colours(result["cells"], rest)
     assert result["tip"].endswith(f"left out: </s>{weights[2, -1]:.3f}")
     np.testing.assert_array_equal(result["hidden"], rest < 0.2)
     assert result["below"] == ["0.20", "#kind=cross&layer=2&heads=3&below=0.2"]

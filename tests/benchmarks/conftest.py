@@ -1,0 +1,6 @@
+"""Lets tests import the programs in benchmarks/ by name."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
