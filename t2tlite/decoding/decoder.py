@@ -19,9 +19,9 @@ from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_
 from t2tlite.decoding.engine import EVERYTHING, TENSORFLOW
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
-from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
+from t2tlite.decoding.token_decoder import OutOfMemoryError, Sentence, TokenDecoder, TokenHypothesis
 from t2tlite.decoding.tree_constraint import tree_constraint
-from t2tlite.decoding.tree_guide import ABSENT, Guide
+from t2tlite.decoding.tree_guide import ABSENT
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 
@@ -95,29 +95,25 @@ class Decoder(TokenDecoder):
             return_beams=options.return_beams if options.samples else 1,
         )  # fmt: skip
 
-    def _decode_batch(
-        self,
-        sources: list[Sequence[int]],
-        max_lengths: np.ndarray,
-        prefixes: list[Sequence[int]],
-        guides: list[Guide],
-    ) -> list[list[TokenHypothesis]]:
+    def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
+        max_lengths: np.ndarray = np.array([sentence.max_length for sentence in sentences], np.int32)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
         extra_inputs = {}
-        if any(prefixes):
-            extra_inputs["prefixes"] = _block(prefixes, length)
+        if any(sentence.prefix for sentence in sentences):
+            extra_inputs["prefixes"] = _block([sentence.prefix for sentence in sentences], length)
+        guides = [sentence.guide for sentence in sentences if sentence.guide is not None]
         if guides:
             width = max(len(guide.tokens) for guide in guides)
             extra_inputs["token_classes"] = guides[0].classes
             extra_inputs["tree_tokens"] = _block([guide.tokens for guide in guides], width)
             extra_inputs["tree_choices"] = _block([guide.choices for guide in guides], width, ABSENT)
         if self.options.samples:
-            extra_inputs["uniforms"] = self._uniforms(sources, max_lengths, length)
+            extra_inputs["uniforms"] = self._uniforms(sentences, length)
         compiled = self._engine.compiled_search(self._cache_key, *extra_inputs)
         n_best = self.options.return_beams
         try:
             result = compiled(
-                self._pad(sources),
+                self._pad([sentence.ids for sentence in sentences]),
                 max_lengths,
                 length if self._engine.jit_compile else np.int32(length),
                 np.float32(self.options.alpha),
@@ -136,13 +132,13 @@ class Decoder(TokenDecoder):
             for hypotheses in zip(ids, scores, log_probs, strict=True)
         ]
 
-    def _uniforms(self, sources: list[Sequence[int]], max_lengths: np.ndarray, length: int) -> np.ndarray:
+    def _uniforms(self, sentences: list[Sentence], length: int) -> np.ndarray:
         """Random numbers float32 [B, M, L]; those of a sentence depend on it and the seed alone."""
-        uniforms: np.ndarray = np.zeros((len(sources), self.options.hypotheses, length), np.float32)
-        for rows, source, limit in zip(uniforms, sources, max_lengths, strict=True):
+        uniforms: np.ndarray = np.zeros((len(sentences), self.options.hypotheses, length), np.float32)
+        for rows, sentence in zip(uniforms, sentences, strict=True):
             for number, row in enumerate(rows):
-                random = np.random.default_rng([self.options.sampling_seed, number, *source])
-                row[:limit] = random.random(limit, dtype=np.float32)
+                random = np.random.default_rng([self.options.sampling_seed, number, *sentence.ids])
+                row[: sentence.max_length] = random.random(sentence.max_length, dtype=np.float32)
         return uniforms
 
     def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[float]:

@@ -132,7 +132,7 @@ def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
         return np.zeros((len(sources), 9, 9), np.float32)
 
     monkeypatch.setattr(Decoder, "_attend_batch", attend)
-    decoder = TensorFlowEngine(SimpleNamespace(max_positions=None)).decoder(DecodeHParams(batch_size=16))
+    decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(batch_size=16))
     weights = decoder.cross_attention([[5] * 7] * 6, [[5] * 3] * 6)
     assert computed == []
     assert [(number, len(computed)) for number, _ in weights] == [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (5, 3)]
