@@ -6,9 +6,10 @@ import itertools
 import keras
 import numpy as np
 import pytest
-import tensor2tensor_checkpoint
 import tensorflow as tf
-from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
+from numpy_softmax import log_softmax
+from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, padded
+from tensor2tensor_checkpoint import logits_fixture
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
@@ -270,14 +271,7 @@ MODES = {
 @pytest.fixture(scope="module")
 def theirs(t2t):
     """A function that gives the data and the model of a fixture; each is loaded once."""
-
-    @functools.cache
-    def load(name):
-        data = np.load(t2t / f"transformer_logits_{name}.npz")
-        hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
-        return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
-
-    return load
+    return functools.cache(functools.partial(logits_fixture, t2t))
 
 
 FAST_MODES = ("greedy", "beam4_top4_alpha0.6", "beam8_top1_alpha0.3", "beam4_top4_alpha0.6_short")

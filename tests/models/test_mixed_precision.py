@@ -3,16 +3,15 @@
 import dataclasses
 import functools
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import tiny_training
-from tiny_training import VOCAB
+from tiny_training import part_of
 
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.tokens import EOS
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
@@ -25,8 +24,7 @@ TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 1, 0, 0, 0]], np.int3
 
 
 def make_model(policy: str) -> Transformer:
-    keras.utils.set_random_seed(1)
-    return build_transformer(dataclasses.replace(HPARAMS, dtype_policy=policy), VOCAB, VOCAB)
+    return tiny_training.make_model(dataclasses.replace(HPARAMS, dtype_policy=policy))
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +38,7 @@ def trained(request):
     hparams = dataclasses.replace(HPARAMS, dtype_policy=request.param)
     model, optimizer = make_model(request.param), make_optimizer(hparams)
     start = model.get_weights()
-    part = Part(INPUTS[None], TARGETS[None], np.float32(np.count_nonzero(TARGETS)), np.array([[1, 2]], np.int32))
-    batches = iter(tf.data.Dataset.from_tensors(part).repeat())
+    batches = iter(tf.data.Dataset.from_tensors(part_of(INPUTS, TARGETS, seed=(1, 2))).repeat())
     step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
     return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
 

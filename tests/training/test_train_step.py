@@ -8,26 +8,17 @@ import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
-from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
+from numpy_softmax import log_softmax
+from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, part_of, random_store
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import Part, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore
-from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
-from t2tlite.training.train_step import (
-    make_optimizer,
-    make_train_step,
-    make_trial,
-)
+from t2tlite.training.train_step import make_optimizer, make_train_step, make_trial
 
 # A micro-batches, R rows, S source length, T target length
-
-
-def make_model(hparams: HParams) -> Transformer:
-    keras.utils.set_random_seed(1)
-    return build_transformer(hparams, VOCAB, VOCAB)
 
 
 @pytest.fixture(scope="module")
@@ -39,20 +30,13 @@ def one(part: Part):
     return iter([Part(*(tf.constant(value) for value in part))])
 
 
-def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
-    """One micro-batch of rows that are already padded."""
-    seeds = np.zeros((1, 2), np.int32)
-    return Part(inputs[None], targets[None], np.float32(np.count_nonzero(targets)), seeds)
-
-
 @pytest.mark.parametrize(
     "name", ["postnorm_notse", pytest.param("prenorm", marks=pytest.mark.slow), "prenorm_unshared"]
 )
 def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
-    data = np.load(t2t / f"transformer_logits_{name}.npz")
-    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    data, model = tensor2tensor_checkpoint.logits_fixture(t2t, name)
+    hparams = model.hparams
     assert hparams.label_smoothing == 0.1
-    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
     expected = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "grad"))
     before = model.get_weights()
     # Descent at rate 1 takes the gradient itself off each weight.
@@ -165,8 +149,7 @@ def test_dropout_follows_the_seeds_of_the_part(eagerly):
     inputs, targets = np.array([[5, 9, 3, 1]], np.int32), np.array([[6, 2, 1]], np.int32)
     model = make_model(hparams)
     step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0), hparams)
-    part = part_of(inputs, targets)
-    losses = [float(step(one(part._replace(seeds=np.array([[4, n]], np.int32)))).loss) for n in (1, 1, 2)]
+    losses = [float(step(one(part_of(inputs, targets, seed=(4, n)))).loss) for n in (1, 1, 2)]
     assert losses[0] == losses[1] != losses[2]
 
 
@@ -182,8 +165,8 @@ def evaluated(store):
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     every = np.arange(len(store))
     targets = store.targets(every, 16)
-    logits = np.asarray(model(store.sources(every, 16), targets), np.float64)  # [N, T, V]
-    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    logits = np.asarray(model(store.sources(every, 16), targets))  # [N, T, V]
+    log_probs = log_softmax(logits)
     tokens = []
     for row, length in enumerate(store.target_lengths):
         at = np.arange(length)

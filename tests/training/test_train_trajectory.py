@@ -7,10 +7,10 @@ import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
 from tensor2tensor_checkpoint import TWO_VOCABULARIES
+from tiny_training import part_of
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
-from t2tlite.data.input_pipeline import Part
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 # What the fixture's hparams change in transformer_base_t2t. Its "legacy" schedule is 10 * learning_rate * formula (3).
@@ -34,13 +34,7 @@ def train(model, hparams, data, attempts=1):
     """
     optimizer = make_optimizer(hparams)
     optimizer.build(model.trainable_variables)
-    part = Part(
-        inputs=data["inputs"][None],
-        targets=data["targets"][None],
-        tokens=np.float32(np.count_nonzero(data["targets"])),
-        seeds=np.zeros((1, 2), np.int32),
-    )
-    batches = iter(tf.data.Dataset.from_tensors(part).repeat())
+    batches = iter(tf.data.Dataset.from_tensors(part_of(data["inputs"], data["targets"])).repeat())
     step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
     start, random = model.get_weights(), np.random.default_rng(1)
     for attempt in range(attempts):
