@@ -133,11 +133,6 @@ def test_the_best_after_a_prefix_is_what_scoring_says(model):
             "sampling_temp requires sampling_method=random. Received: sampling_temp=0.5, sampling_",
         ),
         ({"sampling_seed": 3}, "sampling_seed requires sampling_method=random."),
-        ({"sampling_method": "beam"}, "sampling_method must be one of argmax, random. Received: 'beam'."),
-        (
-            {"sampling_method": "random", "sampling_top_p": 1.5},
-            "sampling_top_p must be at least 1e-06 and at most 1.0.",
-        ),
         ({"min_length": -1}, "min_length must be at least 0. Received: -1."),
     ],
 )
