@@ -88,10 +88,6 @@ class Seq2SeqModel(Protocol):
     def compute_dtype(self) -> str:
         """The dtype of its computations: "float32", or a 16-bit type with mixed precision."""
 
-    @property
-    def max_positions(self) -> int | None:
-        """The number of positions that the model can represent, or None if there is no limit."""
-
     def count_params(self) -> int:
         """The number of weights."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -23,7 +24,7 @@ from t2tlite.decoding.token_decoder import OutOfMemoryError, Sentence, TokenDeco
 from t2tlite.decoding.tree_constraint import tree_constraint
 from t2tlite.decoding.tree_guide import ABSENT
 from t2tlite.tokens import EOS, PAD
-from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
+from t2tlite.types import Seq2SeqModel, Tensor
 
 MAX_SEARCHES = 32  # that an engine keeps, for other options each
 
@@ -54,14 +55,14 @@ class TensorFlowEngine:
 
     def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
         self.model, self.jit_compile = model, jit_compile
-        self.log_probs = self._function(log_probs)
-        self.cross_attention = self._function(mean_cross_attention)
-        self.attention = self._function(attention)
+        self.log_probs = _of_pairs(functools.partial(log_probs, model))
+        self.cross_attention = _of_pairs(functools.partial(mean_cross_attention, model))
+        self.attention = _of_pairs(model.attention)
         self.compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
 
     @property
     def max_positions(self) -> int | None:
-        return self.model.max_positions
+        return self.model.hparams.max_positions
 
     @property
     def parameters(self) -> int:
@@ -70,10 +71,6 @@ class TensorFlowEngine:
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
         return Decoder(self, options)
 
-    def _function(self, function: Callable[[Seq2SeqModel, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-        """A function of the model and of pairs, as a graph."""
-        return tf.function(functools.partial(function, self.model), autograph=False, input_signature=(IDS, IDS))
-
     def _compile_search(self, options: DecodeHParams, *extra_inputs: str) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options, which takes these extra inputs."""
         model_search = functools.partial(search, self.model, options)
@@ -81,6 +78,11 @@ class TensorFlowEngine:
             return tf.function(model_search, autograph=False, jit_compile=True)
         extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
         return tf.function(model_search, autograph=False, input_signature=(*SEARCH_SPECS, extra_specs))
+
+
+def _of_pairs(function: Callable[[Tensor, Tensor], Any]) -> Callable[[Tensor, Tensor], Any]:
+    """A function of sources int32 [B, S] and targets [B, T] as a graph."""
+    return tf.function(function, autograph=False, input_signature=(IDS, IDS))
 
 
 class Decoder(TokenDecoder):
@@ -237,11 +239,6 @@ def mean_cross_attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -
     """The cross-attention weights of each pair, averaged over heads and layers: float32 [B, T, S]."""
     layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
     return tf.add_n(layers) / len(layers)
-
-
-def attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-    """The weights of every head: int32 [B, S] and [B, T]."""
-    return model.attention(inputs, targets)
 
 
 def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:

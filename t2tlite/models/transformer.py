@@ -73,11 +73,6 @@ class Transformer(keras.Model):
             self.encoder_norm = norm(epsilon=epsilon, name="encoder_norm", dtype=dtype)
             self.decoder_norm = norm(epsilon=epsilon, name="decoder_norm", dtype=dtype)
 
-    @property
-    def max_positions(self) -> int | None:
-        """The number of positions that the model knows (learned positions), or None if there is no limit."""
-        return self.hparams.max_positions
-
     def build(self, input_shape: object = None) -> None:
         """Makes all weights."""
         for layer in (*self.encoder_layers, *self.decoder_layers):

@@ -117,11 +117,11 @@ def test_target_that_fills_all_learned_positions_is_aligned():
     hparams = HParams(hidden_size=16, filter_size=16, num_hidden_layers=1, num_heads=2, pos="emb", max_length=4)
     model = build_transformer(hparams, 20, 20)
     decoder = TensorFlowEngine(model).decoder(DecodeHParams())
-    source, target = [5, 6, 7], list(range(3, 3 + model.max_positions))
+    source, target = [5, 6, 7], list(range(3, 3 + model.hparams.max_positions))
     ((number, weights),) = decoder.cross_attention([source], [target])
     (cross,) = model.attention(np.array([[*source, 1]]), np.array([target])).cross
     np.testing.assert_allclose(weights, np.asarray(cross)[0].mean(0)[:, :-1], atol=1e-6)
-    assert (number, weights.shape) == (0, (model.max_positions, 3))
+    assert (number, weights.shape) == (0, (model.hparams.max_positions, 3))
 
 
 def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):

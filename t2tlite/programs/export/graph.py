@@ -59,7 +59,7 @@ class DecodingGraph:
     def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
         self._model, self._options = keras_model(model), options
         self._limit = model.max_source_tokens
-        self._longest = self._model.max_positions or LONGEST_BUCKET
+        self._longest = self._model.hparams.max_positions or LONGEST_BUCKET
         self.task = TASKS[model.task.name]
         self._source_form = TASKS[model.task_under(options).name].source
         self.source, self.target = map(graph_text, model.encoders)

@@ -72,7 +72,9 @@ def weights(model):
 
 def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
     convert(model.hparams, weights(model), encoders, folder, quantization)
-    return CTranslate2Engine(folder, encoders, quantization, model.max_positions, model.count_params(), lambda: model)
+    return CTranslate2Engine(
+        folder, encoders, quantization, model.hparams.max_positions, model.count_params(), lambda: model
+    )
 
 
 SOURCES = [[5, 9, 300, 17], [28, 12], []]
