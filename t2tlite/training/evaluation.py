@@ -28,7 +28,7 @@ class Evaluation:
     tokens: int  # target tokens evaluated
 
     def __str__(self) -> str:
-        return f"dev loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
+        return f"loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
 
     @property
     def metrics(self) -> dict[str, float]:
