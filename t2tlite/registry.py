@@ -27,7 +27,8 @@ _hparams: dict[str, Callable[[], object]] = {}
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error message: the known names similar to `name`, or all of them if none is similar."""
     known = sorted(known)
-    if similar := difflib.get_close_matches(name, known, n=3, cutoff=0.6):
+    similar = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if similar:
         return f"Did you mean {' or '.join(map(repr, similar))}?"
     return f"Known: {', '.join(known)}."
 

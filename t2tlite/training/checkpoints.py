@@ -143,7 +143,8 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
     with _restoring(path) as readable:
         reader = tf.train.load_checkpoint(readable)
         weights = {name: reader.get_tensor(_stored_as(name)) for name in _stored_shapes(readable)}
-        if (stored := sum(array.size for array in weights.values())) != parameters:
+        stored = sum(array.size for array in weights.values())
+        if stored != parameters:
             raise ValueError(_other_size(stored, parameters))
         for name, array in weights.items():
             if not np.isfinite(array).all():

@@ -303,7 +303,8 @@ class _Loop:
             pairs = counted(plan.left_out, "training pair")
             say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
         in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
-        if weights := self.job.hparams.weights:
+        weights = self.job.hparams.weights
+        if weights:
             corpora = zip(self.job.corpus_pairs, weights, strict=True)
             parts = (f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora)
             say(f"Corpora by their weights: {', '.join(parts)}.")
