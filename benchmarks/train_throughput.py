@@ -64,9 +64,8 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
         program.save_job(args.save_job, job)
     with strategy.scope():
         model = build_transformer(hparams, args.vocab_size, args.vocab_size)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    train_step = make_train_step(strategy, model, optimizer, hparams)
+        optimizer = make_optimizer(model)
+    train_step = make_train_step(strategy, model, optimizer)
     extra = 3 if args.profile else 0
     parts = iter(distribute(strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps))
 

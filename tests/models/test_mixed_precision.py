@@ -35,11 +35,11 @@ def single() -> Transformer:
 @pytest.fixture(scope="module", params=POLICIES)
 def trained(request):
     """A model's weights before training, losses of training it on one batch, the model, and its optimizer."""
-    hparams = dataclasses.replace(HPARAMS, dtype_policy=request.param)
-    model, optimizer = make_model(request.param), make_optimizer(hparams)
+    model = make_model(request.param)
+    optimizer = make_optimizer(model)
     start = model.get_weights()
     batches = iter(tf.data.Dataset.from_tensors(part_of(INPUTS, TARGETS, seed=(1, 2))).repeat())
-    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, optimizer)
     return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
 
 
@@ -94,10 +94,9 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     # Strategies of several sizes in one process must not share the keys of their collective operations.
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 5000)
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
-    hparams = dataclasses.replace(HPARAMS, dtype_policy="mixed_float16")
     with strategy.scope():
-        model, optimizer = make_model("mixed_float16"), make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
+        model = make_model("mixed_float16")
+        optimizer = make_optimizer(model)
     start, norms = model.get_weights(), []
     # An element for each replica: the first has padding alone, and so no gradient that could overflow.
     parts = Part(
@@ -109,7 +108,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     batches = iter(
         strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat())
     )
-    step = make_train_step(strategy, model, optimizer, hparams)
+    step = make_train_step(strategy, model, optimizer)
     optimizer.dynamic_scale.assign(2.0**40)
     assert np.isfinite(float(step(batches).loss))
     assert optimizer.dynamic_scale.numpy() == 2.0**39

@@ -60,14 +60,13 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = F
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, seed=3)
     with strategy.scope():
         model = make_model(hparams)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    gradients = make_gradients(model, optimizer, hparams)
-    step = make_train_step(strategy, model, optimizer, hparams, gradients)
+        optimizer = make_optimizer(model)
+    gradients = make_gradients(model, optimizer)
+    step = make_train_step(strategy, model, optimizer, gradients)
     batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
     with run_eagerly() if eagerly else contextlib.nullcontext():
         results = [step(batches) for _ in range(STEPS)]
-    evaluate = make_evaluation(strategy, model, store, hparams)
+    evaluate = make_evaluation(strategy, model, store)
     assert optimizer.iterations.numpy() == STEPS
     values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]
     trial = make_trial(strategy, gradients)
