@@ -87,8 +87,8 @@ def problem(name: str, **options: object) -> Any:
     The options are values for its fields, such as `vocab_size=8000`. Raises ValueError if there is no such problem or
     option.
     """
-    cls = _find({listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}, name, "problem")
-    base = name.removesuffix("_rev")
+    classes = {listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}
+    cls, base = _find(classes, name, "problem"), name.removesuffix("_rev")
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:

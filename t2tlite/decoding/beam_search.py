@@ -148,7 +148,10 @@ class _BeamSearch:
         max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
         best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # all further tokens certain
         scores = state.hypotheses.finished_scores
-        is_final = is_filled(scores[:, 0]) if self.beam_size == 1 else scores[:, self.n_best - 1] >= best_possible
+        if self.beam_size == 1:
+            is_final = is_filled(scores[:, 0])
+        else:
+            is_final = scores[:, self.n_best - 1] >= best_possible
         return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)
 
     def any_unfinished(self, state: BeamState) -> Tensor:

@@ -82,7 +82,8 @@ class _Sampling:
 
     def start(self, cache: DecodingCache) -> SamplingState:
         """The state before the first step."""
-        batch, slots, length = ops.shape(self.max_lengths)[0], self.uniforms.shape[1], ops.shape(self.uniforms)[2]
+        batch, slots = ops.shape(self.max_lengths)[0], self.uniforms.shape[1]
+        length = ops.shape(self.uniforms)[2]
         return SamplingState(
             step=ops.convert_to_tensor(0, dtype="int32"),
             ids=ops.zeros((batch, slots, length), dtype="int32"),

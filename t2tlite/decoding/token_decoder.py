@@ -61,7 +61,7 @@ class TokenDecoder(abc.ABC):
         done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
         prefixes: Sequence[Sequence[int]] | None = None,
-        guides: Sequence[Guide] | None = None,
+        guides: Sequence[Guide | None] | None = None,
     ) -> list[list[TokenHypothesis]]:
         """For each source, in order, `return_beams` hypotheses or fewer, best first.
 

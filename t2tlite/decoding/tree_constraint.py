@@ -61,7 +61,8 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         # What may follow.
         brackets = choice % 2 >= BRACKETS
         can_open = ops.logical_and(brackets, ops.logical_and(left > 0, progress.nested < MAX_NESTED))
-        can_open = ops.logical_and(can_open, room >= progress.depth + left + 3)  # itself, its end and the EOS included
+        needed = progress.depth + left + 3  # tokens, its two brackets and the EOS included
+        can_open = ops.logical_and(can_open, room >= needed)
         holds_word = progress.last_word > progress.innermost
         can_close = ops.logical_and(brackets, ops.logical_and(progress.depth > 0, holds_word))
         may_be_punctuation, may_be_tag = choice % 4 >= PUNCTUATION_TAG, choice >= ANY_TAG
@@ -73,9 +74,10 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
         allowed, any_word = _allow_classes(logits, members, can_open, may_be_punctuation, may_be_tag)
         bracket = ops.take_along_axis(ids, ops.maximum(progress.innermost, 0)[:, :, None], axis=2)[:, :, 0]
         closing = ops.where(can_close, ops.take(classes[1], bracket), PAD)
-        single = ops.stack([closing, ops.where(is_due, next_token, PAD)], axis=2)  # [N, M, 2], PAD where none is
+        next_token = ops.where(is_due, next_token, PAD)
+        single = ops.stack([closing, next_token], axis=2)  # [N, M, 2], PAD where none is allowed
         values = ops.take_along_axis(logits, single, axis=2)
-        least = ops.where(at_end, FORBIDDEN, any_word - UNEXPECTED)  # words, which are known, are made probable
+        least = ops.where(at_end, FORBIDDEN, any_word - UNEXPECTED)  # a word that is due is made probable
         values = ops.maximum(values, ops.stack([ops.full_like(least, FORBIDDEN), least], axis=2))
         return _put(allowed, single, ops.where(ops.equal(single, PAD), FORBIDDEN, values))
 

@@ -97,8 +97,11 @@ class Checkpoints:
         remove_other_checkpoints(path)
 
     def _check_later(self, step: int) -> None:
-        folders = self._run.best_folder, self._run.averaged_folder
-        later = [str(folder) for folder in folders if any(step_of(path) > step for path in list_checkpoints(folder))]
+        later = [
+            str(folder)
+            for folder in (self._run.best_folder, self._run.averaged_folder)
+            if any(step_of(path) > step for path in list_checkpoints(folder))
+        ]
         if not later:
             return
         newest, start = (f"of step {step:,}", f"again from step {step:,}") if step else ("missing", "anew")
