@@ -10,6 +10,7 @@ import tensorflow as tf
 from numpy_softmax import log_softmax
 from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, padded
 from tensor2tensor_checkpoint import logits_fixture
+from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
@@ -100,7 +101,6 @@ def test_live_hypotheses_where_nothing_ended(penalise):
 
 # A tiny Transformer, whose cache and positions take part.
 
-SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 MAX_LENGTHS = np.array([8, 5, 7], np.int32)
 
 

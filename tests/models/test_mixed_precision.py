@@ -8,6 +8,7 @@ import pytest
 import tensorflow as tf
 import tiny_training
 from tiny_training import part_of
+from tiny_transformer import SOURCES
 
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
@@ -19,7 +20,6 @@ HPARAMS = tiny_training.HPARAMS.override(
     "layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=8,learning_rate_constant=0.2"
 )
 POLICIES = ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
-INPUTS = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 1, 0, 0, 0]], np.int32)
 
 
@@ -38,7 +38,7 @@ def trained(request):
     model = make_model(request.param)
     optimizer = make_optimizer(model)
     start = model.get_weights()
-    batches = iter(tf.data.Dataset.from_tensors(part_of(INPUTS, TARGETS, seed=(1, 2))).repeat())
+    batches = iter(tf.data.Dataset.from_tensors(part_of(SOURCES, TARGETS, seed=(1, 2))).repeat())
     step = make_train_step(tf.distribute.get_strategy(), model, optimizer)
     return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
 
@@ -65,10 +65,10 @@ def test_logits_are_near_single_precisions(trained, single):
     start, _, model, _ = trained
     after = model.get_weights()
     model.set_weights(start)
-    logits = model(INPUTS, TARGETS)
+    logits = model(SOURCES, TARGETS)
     model.set_weights(after)
     single.set_weights(start)
-    expected = np.asarray(single(INPUTS, TARGETS))
+    expected = np.asarray(single(SOURCES, TARGETS))
     assert logits.dtype == tf.float32
     step = {"bfloat16": 2**-8, "float16": 2**-11}[model.compute_dtype]  # relative distance to the next number
     np.testing.assert_allclose(logits, expected, atol=8 * step * np.abs(expected).max())
@@ -79,7 +79,7 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     single.set_weights(model.get_weights())
     results = []
     for each in (model, single):
-        start = functools.partial(each.start_decoding, INPUTS, 3)
+        start = functools.partial(each.start_decoding, SOURCES, 3)
         limits = np.full(3, 6, np.int32)
         ids, scores, _ = beam_search(each.decode_step, start, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
         assert scores.dtype == tf.float32
@@ -100,7 +100,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     start, norms = model.get_weights(), []
     # An element for each replica: the first has padding alone, and so no gradient that could overflow.
     parts = Part(
-        inputs=np.stack([0 * INPUTS, INPUTS])[:, None],
+        inputs=np.stack([0 * SOURCES, SOURCES])[:, None],
         targets=np.stack([0 * TARGETS, TARGETS])[:, None],
         tokens=np.full(2, np.count_nonzero(TARGETS), np.float32),
         seeds=np.zeros((2, 1, 2), np.int32),
