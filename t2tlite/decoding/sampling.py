@@ -58,40 +58,38 @@ def sample(
         keep_top_k: draw from this many most probable tokens; 0 for all.
         top_p: draw from the most probable tokens that together have at least this probability; 1 for all.
     """
+    batch, slots, length = ops.shape(max_lengths)[0], uniforms.shape[1], ops.shape(uniforms)[2]
     choose = functools.partial(draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p)
-    own_slot = ops.eye(uniforms.shape[1], dtype="float32")[None, :, None, :]
-    sampling = _Sampling(decode_step, max_lengths, uniforms, choose, constrain, own_slot)
-    state = while_loop(sampling.any_active, sampling.advance, sampling.start(cache))
+    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
+    sampling = _Sampling(decode_step, batch, length, max_lengths, uniforms, own_slot, choose, constrain)
+    start = SamplingState(
+        step=ops.convert_to_tensor(0, dtype="int32"),
+        ids=ops.zeros((batch, slots, length), dtype="int32"),
+        log_probs=ops.zeros((batch, slots), dtype="float32"),
+        lengths=ops.zeros((batch, slots), dtype="int32"),
+        finished=ops.zeros((batch, slots), dtype="bool"),
+        cache=cache,
+    )
+    state = while_loop(sampling.any_active, sampling.advance, start)
     penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
-    scores, order = ops.top_k(state.log_probs / penalty, uniforms.shape[1])
+    scores, order = ops.top_k(state.log_probs / penalty, slots)
     return BeamResult(take_slots(state.ids, order), scores, take_slots(state.log_probs, order))
 
 
 @dataclasses.dataclass(frozen=True)
 class _Sampling:
-    """The steps of sampling, like those of a beam search; the first fields are arguments of `sample`."""
+    """The steps of sampling, like those of a beam search; fields without a comment are arguments of `sample`."""
 
     decode_step: DecodeStep
+    batch: int | Tensor  # B
+    length: int | Tensor  # L
     max_lengths: Tensor
     uniforms: Tensor
+    own_slot: Tensor  # float32 [1, M, 1, M]: a sample stays in its slot
     choose: Callable[[Tensor, Tensor], Tensor]  # `draw` with its options
     constrain: Constraint | None
-    own_slot: Tensor  # float32 [1, M, 1, M]: a sample stays in its slot
-
-    def start(self, cache: DecodingCache) -> SamplingState:
-        """The state before the first step."""
-        batch, slots = ops.shape(self.max_lengths)[0], self.uniforms.shape[1]
-        length = ops.shape(self.uniforms)[2]
-        return SamplingState(
-            step=ops.convert_to_tensor(0, dtype="int32"),
-            ids=ops.zeros((batch, slots, length), dtype="int32"),
-            log_probs=ops.zeros((batch, slots), dtype="float32"),
-            lengths=ops.zeros((batch, slots), dtype="int32"),
-            finished=ops.zeros((batch, slots), dtype="bool"),
-            cache=cache,
-        )
 
     def active(self, state: SamplingState) -> Tensor:
         """bool [B, M]: samples that get another token."""
@@ -102,18 +100,17 @@ class _Sampling:
 
     def advance(self, state: SamplingState) -> SamplingState:
         """Decodes one position; samples that are not active do not change."""
-        batch, length = ops.shape(self.max_lengths)[0], ops.shape(self.uniforms)[2]
         last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]
-        ancestors = ops.tile(self.own_slot * past[None, None, :, None], (batch, 1, 1, 1))  # [B, M, L, M]
+        past = ops.cast(ops.arange(self.length) <= state.step, "float32")  # [L]
+        ancestors = ops.tile(self.own_slot * past[None, None, :, None], (self.batch, 1, 1, 1))  # [B, M, L, M]
         logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
         allowed = logits
         if self.constrain is not None:
-            allowed = self.constrain(logits, state.ids, state.step, ops.arange(batch))
+            allowed = self.constrain(logits, state.ids, state.step, ops.arange(self.batch))
         tokens = self.choose(allowed, ops.take(self.uniforms, state.step, axis=2))  # [B, M]
         chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
         active = self.active(state)
-        here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")  # [L], 1 at this position
+        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "int32")  # [L], 1 at this position
         return SamplingState(
             step=state.step + 1,
             ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
