@@ -77,10 +77,6 @@ class Seq2SeqModel(Protocol):
         """Those that it was built with."""
 
     @property
-    def variables(self) -> Sequence[Variable]:
-        """The weights, and what else it keeps."""
-
-    @property
     def trainable_variables(self) -> Sequence[Variable]:
         """The weights; they exist once the model is built."""
 

@@ -79,7 +79,7 @@ class DecodingGraph:
 
         default = tf.function(by_default, autograph=False, input_signature=(self.source.spec("sentences"),))
         module = tf.Module()
-        module.weights = [variable.value for variable in self._model.variables]
+        module.weights = [variable.value for variable in self._model.trainable_variables]
         module.tokenizers = [side.tokenizer for side in (self.source, self.target) if side.tokenizer]
         module.score = score
         setattr(module, self.task.signature, decode)
