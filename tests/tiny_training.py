@@ -32,7 +32,8 @@ def make_model(hparams: HParams) -> Transformer:
 
 def part_of(inputs: np.ndarray, targets: np.ndarray, seed: tuple[int, int] = (0, 0)) -> Part:
     """One micro-batch of ids [B, S] and [B, T], which are already padded, with the seed of its dropout."""
-    return Part(inputs[None], targets[None], np.float32(np.count_nonzero(targets)), np.array([seed], np.int32))
+    tokens = np.float32(np.count_nonzero(targets))
+    return Part(inputs[None], targets[None], tokens, np.array([seed], np.int32))
 
 
 def random_store(folder: Path) -> TokenStore:

@@ -80,7 +80,7 @@ def sample(
 
 @dataclasses.dataclass(frozen=True)
 class _Sampling:
-    """The steps of sampling, like those of a beam search; fields without a comment are arguments of `sample`."""
+    """The steps of sampling; fields without a comment are arguments of `sample`."""
 
     decode_step: DecodeStep
     batch: int | Tensor  # B

@@ -99,7 +99,7 @@ class TextDecoder:
         ids = [row if source.strip() else [] for source, row in zip(sources, encoded, strict=True)]
         prefixes = None if prefix is None else self._encode_prefixes(sentences, prefix, options, origin)
         wanted = options.return_beams
-        beam_size = max(wanted, options.beam_size)  # sampling may return more outputs than a beam has hypotheses
+        beam_size = max(wanted, options.beam_size)  # sampling may return more outputs than that
         drawn = dataclasses.replace(options, return_beams=task.hypotheses(wanted, beam_size))
         batches = rules.batches(sources, options.batch_size)
         guides = [self._guide(task, source) for source in sources] if options.tree_constraint else None

@@ -78,7 +78,8 @@ class TokenDecoder(abc.ABC):
                 continue
             starts = [prefixes[i] if prefixes is not None else () for i in batch]
             lengths = [max(len(sources[i]), len(start)) for i, start in zip(batch, starts, strict=True)]
-            limits = np.minimum(self._rules.limits(np.array(lengths), self.options.extra_length), self._longest)
+            limits = self._rules.limits(np.array(lengths), self.options.extra_length)
+            limits = np.minimum(limits, self._longest)
             sentences = [
                 Sentence(sources[i], int(limit), start, guides[i] if guides is not None else None)
                 for i, limit, start in zip(batch, limits, starts, strict=True)
@@ -129,8 +130,8 @@ class TokenDecoder(abc.ABC):
         except OutOfMemoryError:
             if len(sentences) == 1:
                 raise ValueError(
-                    f"There is not enough memory to decode a sentence of {len(sentences[0].ids)} tokens with beam_size="
-                    f"{self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
+                    f"There is not enough memory to decode a sentence of {len(sentences[0].ids)} tokens with "
+                    f"beam_size={self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
                 ) from None
         half = len(sentences) // 2
         return self._decode_or_halve(sentences[:half]) + self._decode_or_halve(sentences[half:])

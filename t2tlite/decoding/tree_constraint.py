@@ -95,7 +95,7 @@ class _Progress(NamedTuple):
 
 
 def _progress(classes: Tensor, step: Tensor) -> _Progress:
-    """The progress of hypotheses with tokens of these classes, int32 [N, M, L], of which `step` are decoded."""
+    """The progress of hypotheses, given the class of each token, int32 [N, M, L], at this step."""
     places = ops.arange(ops.shape(classes)[2])  # [L]
     kinds = ops.where(places < step, classes, -1)
     opens, closes = ops.equal(kinds, OPENING), ops.equal(kinds, CLOSING)
@@ -114,10 +114,10 @@ def _progress(classes: Tensor, step: Tensor) -> _Progress:
 def _allow_classes(
     logits: Tensor, members: Tensor, can_open: Tensor, may_be_punctuation: Tensor, may_be_tag: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The logits with all tokens forbidden but those of the classes that may follow; and those of all words together.
+    """The logits without the tokens of classes that may not follow; and the logit of all words together, [N, M].
 
-    `members` float32 [V, C] is 1 where a token is of a class. If tags may follow, they are raised, so that together
-    they are as probable as all words. The second result is float32 [N, M]: the logarithm of a sum of exponentials.
+    `members` float32 [V, C] is 1 where a token is of a class. If tags may follow, they are raised, so that
+    together they are as probable as all words.
     """
     # largest, and the exponentials, are as in `_best_continuations`, so that TensorFlow computes them once
     largest = ops.max(logits, axis=-1, keepdims=True)

@@ -60,7 +60,8 @@ def make_evaluation(
     """
     longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
     model.hparams.check_positions(longest, "a pair to evaluate")
-    plan = evaluation_plan(model.hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync)
+    lengths = store.source_lengths, store.target_lengths
+    plan = evaluation_plan(model.hparams, *lengths, strategy.num_replicas_in_sync)
     batches = min(max_batches or plan.num_batches, plan.num_batches)
 
     def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:

@@ -64,7 +64,7 @@ class Hooks:
     begin: Callable[[], None] | None = None  # before the first step: writes what the run is trained with
 
 
-def train(job: TrainingJob, config: LoopConfig, hooks: Hooks = Hooks()) -> Evaluation:
+def train(job: TrainingJob, config: LoopConfig, hooks: Hooks) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to `config.train_steps`.
 
     Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite or not a number, and Interrupted
@@ -96,7 +96,8 @@ class _Loop:
         self._report_start(replicas)
         self.evaluate = make_evaluation(strategy, model, job.dev_store, config.eval_steps)
         self.evaluate_also = {
-            name: make_evaluation(strategy, model, store, config.eval_steps) for name, store in job.more_dev.items()
+            name: make_evaluation(strategy, model, dev_store, config.eval_steps)
+            for name, dev_store in job.more_dev.items()
         }
         gradients = make_gradients(model, self.optimizer)
         self.trial = make_trial(strategy, gradients)

@@ -5,8 +5,8 @@ Usage: python jax_program.py MODEL.keras IDS.npz RESULTS.npz
 
 from __future__ import annotations
 
-import functools
 import sys
+from functools import partial
 from typing import Any
 
 import keras
@@ -28,7 +28,7 @@ def search(model: Transformer, sources: Any, max_lengths: Any, constrain: Any = 
     """A beam search for sources [B, S], of results with these maximum lengths, [B]."""
     return beam_search(
         model.decode_step,
-        functools.partial(model.start_decoding, sources, BEAM_SIZE),
+        partial(model.start_decoding, sources, BEAM_SIZE),
         max_lengths=max_lengths,
         beam_size=BEAM_SIZE,
         length=LENGTH,
@@ -41,9 +41,9 @@ def search(model: Transformer, sources: Any, max_lengths: Any, constrain: Any = 
 def constrained(
     model: Transformer, sources: Any, max_lengths: Any, prefixes: Any, uniforms: Any
 ) -> tuple[BeamResult, BeamResult]:
-    """Results of a beam search and samples, with prefixes [B, L] and other constraints; uniforms are [B, M, L]."""
-    others = functools.partial(all_of, [functools.partial(no_repeat_ngram, 1), functools.partial(min_length, 3)])
-    constrain = functools.partial(forced_prefix, prefixes, others)
+    """A beam search and samples with prefixes [B, L] and other constraints; uniforms are [B, M, L]."""
+    others = partial(all_of, [partial(no_repeat_ngram, 1), partial(min_length, 3)])
+    constrain = partial(forced_prefix, prefixes, others)
     samples = sample(
         model.decode_step,
         model.start_decoding(sources, BEAM_SIZE, LENGTH),
@@ -77,8 +77,9 @@ def main(model_file: str, ids_file: str, results_file: str) -> None:
         with keras.StatelessScope(state_mapping=[(embedding.weight, weight)]):
             return jax.numpy.sum(embedding(ids).astype("float32"))
 
-    best = jax.jit(functools.partial(search, model))(sources, max_lengths)
-    constrained_best, samples = jax.jit(functools.partial(constrained, model))(sources, max_lengths, prefixes, uniforms)
+    best = jax.jit(partial(search, model))(sources, max_lengths)
+    compiled = jax.jit(partial(constrained, model))
+    constrained_best, samples = compiled(sources, max_lengths, prefixes, uniforms)
     np.savez(
         results_file,
         backend=keras.config.backend(),

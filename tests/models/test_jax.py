@@ -41,7 +41,8 @@ def both(request, tmp_path_factory) -> tuple[Transformer, dict[str, np.ndarray]]
     model = make_transformer(f"{DROPOUT},{request.param}")
     model.save(folder / "model.keras")
     np.savez(folder / "ids.npz", sources=SOURCES, targets=TARGETS, prefixes=PREFIXES, uniforms=UNIFORMS)
-    command = [sys.executable, jax_program.__file__, folder / "model.keras", folder / "ids.npz", folder / "results.npz"]
+    files = (folder / name for name in ("model.keras", "ids.npz", "results.npz"))
+    command = [sys.executable, jax_program.__file__, *files]
     environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr

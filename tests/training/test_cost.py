@@ -38,8 +38,8 @@ def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int 
 def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
     model = build_transformer(hparams, 50, 50)
-    variables = [*model.trainable_variables, *model.non_trainable_variables]
-    assert parameters(hparams, 50) == model.count_params() == sum(int(tf.size(variable)) for variable in variables)
+    sizes = [int(tf.size(variable)) for variable in (*model.trainable_variables, *model.non_trainable_variables)]
+    assert parameters(hparams, 50) == model.count_params() == sum(sizes)
 
 
 @pytest.mark.parametrize("sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)])

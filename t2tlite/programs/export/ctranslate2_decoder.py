@@ -175,7 +175,8 @@ class CTranslate2Decoder(TokenDecoder):
             if any(len(tokens) > sentence.max_length for tokens, _ in hypotheses):
                 too_long[sentence.max_length].append(i)
         for limit, indices in too_long.items():
-            for i, hypotheses in zip(indices, self._search([sentences[i] for i in indices], limit), strict=True):
+            again = self._search([sentences[i] for i in indices], limit)
+            for i, hypotheses in zip(indices, again, strict=True):
                 n_best[i] = hypotheses
         return [self._ranked(hypotheses) for hypotheses in n_best]
 
