@@ -55,9 +55,8 @@ def measure(hparams: HParams, store: TokenStore, args: argparse.Namespace) -> No
     job = corpus.make_job(args, hparams, args.warm, pairs)
     with strategy.scope():
         model = build_transformer(hparams, args.vocab_size, args.vocab_size)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    train_step = make_train_step(strategy, model, optimizer, hparams)
+        optimizer = make_optimizer(model)
+    train_step = make_train_step(strategy, model, optimizer)
     extra = 3 if args.profile else 0
     parts = iter(distribute(strategy, store, plan, 0, args.steps + extra, hparams.accumulate_steps))
 

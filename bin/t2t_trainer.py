@@ -77,7 +77,7 @@ def main(args: flags.Args) -> None:
             f"There is not enough memory ({checkpoints.reason_of(error)}). Lower batch_size and raise accumulate_steps "
             "by the same factor: training stays the same."
         ) from error
-    print(f"Trained {dataset.name}: {evaluation}. The run is in {folder}.")
+    print(f"Trained {dataset.name}: dev {evaluation}. The run is in {folder}.")
     for line in checkpoint_choice.after_training(folder, config.early_stopping_evals > 0):
         print(line)
     if costs := folder.costs():

@@ -271,7 +271,8 @@ class DecodeHParams(CheckedFields):
         super().__post_init__()
         if not self.samples:
             for name in ("sampling_temp", "sampling_keep_top_k", "sampling_top_p", "sampling_seed"):
-                if (value := getattr(self, name)) != getattr(DecodeHParams, name):
+                value = getattr(self, name)
+                if value != getattr(DecodeHParams, name):
                     raise ValueError(
                         f"{name} requires sampling_method=random. Received: {name}={value}, sampling_method=argmax. "
                         f"Add sampling_method=random, or leave {name} out."

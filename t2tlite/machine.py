@@ -56,7 +56,9 @@ def available_memory(root: Path = Path("/")) -> int | None:
     meminfo = root / "proc/meminfo"
     lines = meminfo.read_text().splitlines() if meminfo.is_file() else []
     available = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    return min([*available, *(max(0, limit - used) for limit, used in cgroup_memory(root))]) if available else None
+    if not available:
+        return None
+    return min(available + [max(0, limit - used) for limit, used in cgroup_memory(root)])
 
 
 def cgroup_memory(root: Path = Path("/")) -> Iterator[tuple[int, int]]:

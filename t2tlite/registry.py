@@ -27,7 +27,8 @@ _hparams: dict[str, Callable[[], object]] = {}
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of an error message: the known names similar to `name`, or all of them if none is similar."""
     known = sorted(known)
-    if similar := difflib.get_close_matches(name, known, n=3, cutoff=0.6):
+    similar = difflib.get_close_matches(name, known, n=3, cutoff=0.6)
+    if similar:
         return f"Did you mean {' or '.join(map(repr, similar))}?"
     return f"Known: {', '.join(known)}."
 
@@ -86,8 +87,8 @@ def problem(name: str, **options: object) -> Any:
     The options are values for its fields, such as `vocab_size=8000`. Raises ValueError if there is no such problem or
     option.
     """
-    cls = _find({listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}, name, "problem")
-    base = name.removesuffix("_rev")
+    classes = {listed: _problems[listed.removesuffix("_rev")] for listed in list_problems()}
+    cls, base = _find(classes, name, "problem"), name.removesuffix("_rev")
     fields = sorted(field.name for field in option_fields(cls))
     for option in options:
         if option not in fields:

@@ -295,7 +295,8 @@ class RunFolder:
                 records.append((path.stat().st_mtime, path.name, dataclasses.replace(record, name=path.stem)))
             except (OSError, ValueError) as error:
                 complaints.append(str(error))
-        return [record for *_, record in sorted(records, key=lambda entry: entry[:2], reverse=True)], complaints
+        records.sort(key=lambda entry: entry[:2], reverse=True)
+        return [record for *_, record in records], complaints
 
     def outputs(self, record: DecodeRecord) -> list[str]:
         """The best output for each sentence of a recorded decoding.

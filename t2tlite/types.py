@@ -77,20 +77,12 @@ class Seq2SeqModel(Protocol):
         """Those that it was built with."""
 
     @property
-    def variables(self) -> Sequence[Variable]:
-        """The weights, and what else it keeps."""
-
-    @property
     def trainable_variables(self) -> Sequence[Variable]:
         """The weights; they exist once the model is built."""
 
     @property
     def compute_dtype(self) -> str:
         """The dtype of its computations: "float32", or a 16-bit type with mixed precision."""
-
-    @property
-    def max_positions(self) -> int | None:
-        """The number of positions that the model can represent, or None if there is no limit."""
 
     def count_params(self) -> int:
         """The number of weights."""

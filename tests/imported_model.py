@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy_softmax import log_softmax
 from tensor2tensor_checkpoint import variables_of, write_checkpoint
 
 from t2tlite.bin import t2t_decoder, t2t_import
@@ -47,19 +48,12 @@ def check_hypotheses(model: Translator, actual: list[list[Output]], data: Mappin
         np.testing.assert_allclose([h.score for h in hypotheses], expected, atol=1e-4)
 
 
-def log_probabilities(logits: np.ndarray) -> np.ndarray:
-    """[..., V] -> float64 [..., V]."""
-    logits = np.asarray(logits, np.float64)
-    shifted = logits - logits.max(-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
-
-
 def token_losses(logits: np.ndarray, targets: np.ndarray, smoothing: float = 0.0) -> np.ndarray:
     """Cross-entropy of each target token as tensor2tensor computes it, [B, T]; 0 at padding.
 
     With smoothing every other token has the probability smoothing / (V - 1), and the entropy of that is taken off.
     """
-    log_probs = log_probabilities(logits)
+    log_probs = log_softmax(logits)
     right = np.take_along_axis(log_probs, targets[..., None].astype(int), axis=-1)[..., 0]
     size = logits.shape[-1]
     low = smoothing / (size - 1)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy_softmax import softmax
 
 # What its hparams.json has, of a small model; the rest is transformer_base's.
 SMALL = {
@@ -107,8 +108,7 @@ class NumpyTransformer:
             for y, part in ((x, "q"), (memory, "k"), (memory, "v"))
         )  # [H, length, K]
         scores = np.where(seen, q @ k.swapaxes(1, 2) / np.sqrt(k.shape[-1]), -np.inf)
-        weights = np.exp(scores - scores.max(-1, keepdims=True))
-        self.weights.append(weights / weights.sum(-1, keepdims=True))
+        self.weights.append(softmax(scores))
         return (
             np.concatenate(list(self.weights[-1] @ v), -1)
             @ self.body[f"{at}/multihead_attention/output_transform/kernel"]

@@ -1,6 +1,7 @@
 """Models of tensor2tensor's for the tests: loaded from fixtures, or written as its trainer leaves them."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +42,13 @@ def load(hparams: HParams, variables: dict[str, np.ndarray], target_space: int =
     return model
 
 
-def variables_of(data: dict[str, np.ndarray], prefix: str = "var") -> dict[str, np.ndarray]:
+def logits_fixture(folder: Path, name: str) -> tuple[Mapping[str, np.ndarray], Transformer]:
+    """The data of a fixture of logits, and the model that computed them."""
+    data = np.load(folder / f"transformer_logits_{name}.npz")
+    return data, load(hparams_of(data["hparams_json"]), variables_of(data))
+
+
+def variables_of(data: Mapping[str, np.ndarray], prefix: str = "var") -> dict[str, np.ndarray]:
     """The variables in a fixture under `prefix`, by the names that a checkpoint has."""
     start = f"{prefix}/"
     return {name.removeprefix(start).removesuffix(":0"): data[name] for name in data if name.startswith(start)}

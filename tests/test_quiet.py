@@ -27,13 +27,18 @@ def fail(message: bytes, nested: bool = False) -> None:
         raise ImportError("no such library")
 
 
-def test_output_of_a_native_library_is_suppressed(capfd, level):
-    level("3")
+@pytest.mark.parametrize(("value", "shown"), [(None, ""), ("3", ""), ("0", "start-up message ")])
+def test_messages_are_suppressed_unless_asked_for(capfd, monkeypatch, value, shown):
+    if value is None:
+        monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    else:
+        monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", value)
     os.write(2, b"before ")
     with quiet_stderr():
         os.write(2, b"start-up message ")
     os.write(2, b"after")
-    assert capfd.readouterr().err == "before after"
+    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == (value or "3")  # TensorFlow reads it as well
+    assert capfd.readouterr().err == f"before {shown}after"
 
 
 @pytest.mark.parametrize("nested", [False, True])
@@ -43,21 +48,6 @@ def test_output_of_a_failed_block_is_printed_once(capfd, level, nested):
         fail(b"the reason why", nested)
     os.write(2, b", after")
     assert capfd.readouterr().err == "the reason why, after"
-
-
-def test_nothing_is_suppressed_if_messages_are_asked_for(capfd, level):
-    level("0")
-    with quiet_stderr():
-        os.write(2, b"start-up message")
-    assert capfd.readouterr().err == "start-up message"
-
-
-def test_suppression_is_the_default(capfd, monkeypatch):
-    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
-    with quiet_stderr():
-        os.write(2, b"start-up message")
-    assert os.environ["TF_CPP_MIN_LOG_LEVEL"] == "3"  # TensorFlow reads it as well
-    assert capfd.readouterr().err == ""
 
 
 def test_blocks_can_be_nested(capfd, level):

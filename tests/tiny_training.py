@@ -1,11 +1,14 @@
-"""A tiny model's hparams, and random pairs to train it on."""
+"""A tiny model, random pairs to train it on, and parts of batches."""
 
 from pathlib import Path
 
+import keras
 import numpy as np
 
 from t2tlite.config import HParams
+from t2tlite.data.input_pipeline import Part
 from t2tlite.data.token_store import TokenStore, write_shard
+from t2tlite.models.transformer import Transformer, build_transformer
 
 VOCAB, GLOBAL_TOKENS = 20, 96
 HPARAMS = HParams(
@@ -19,6 +22,18 @@ HPARAMS = HParams(
     learning_rate_warmup_steps=4,
     learning_rate_constant=0.05,
 )
+
+
+def make_model(hparams: HParams) -> Transformer:
+    """A model with the same initial weights each time."""
+    keras.utils.set_random_seed(1)
+    return build_transformer(hparams, VOCAB, VOCAB)
+
+
+def part_of(inputs: np.ndarray, targets: np.ndarray, seed: tuple[int, int] = (0, 0)) -> Part:
+    """One micro-batch of ids [B, S] and [B, T], which are already padded, with the seed of its dropout."""
+    tokens = np.float32(np.count_nonzero(targets))
+    return Part(inputs[None], targets[None], tokens, np.array([seed], np.int32))
 
 
 def random_store(folder: Path) -> TokenStore:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from keras import ops
 
@@ -27,6 +27,8 @@ from t2tlite.types import DecodingCache, Tensor
 NEVER = -1e9  # score of an empty slot
 FIRST_CAPACITY = 8  # positions
 BLOCK = 64  # tokens, in `top_tokens`
+
+S = TypeVar("S", bound=tuple[Any, ...])  # the state of a search, a NamedTuple
 
 # (tokens int32 [B, M], step, ancestors [B, M, R, M], cache) -> (logits [B, M, V], cache)
 DecodeStep = Callable[[Tensor, Tensor, Tensor, DecodingCache], tuple[Tensor, DecodingCache]]
@@ -106,7 +108,7 @@ def beam_search(
     max_lengths = ops.convert_to_tensor(max_lengths, dtype="int32")
     if resize_cache is None:
         start = search.start(max_lengths, length, start_decoding(length))
-        hypotheses = _while(search.any_unfinished, search.advance, start).hypotheses
+        hypotheses = while_loop(search.any_unfinished, search.advance, start).hypotheses
     else:
         capacity = ops.minimum(FIRST_CAPACITY, length)
         start = search.start(max_lengths, capacity, start_decoding(capacity))
@@ -146,7 +148,10 @@ class _BeamSearch:
         max_penalty = length_penalty(ops.cast(state.max_lengths, "float32"), self.alpha)
         best_possible = state.hypotheses.alive_log_probs[:, 0] / max_penalty  # all further tokens certain
         scores = state.hypotheses.finished_scores
-        is_final = is_filled(scores[:, 0]) if self.beam_size == 1 else scores[:, self.n_best - 1] >= best_possible
+        if self.beam_size == 1:
+            is_final = is_filled(scores[:, 0])
+        else:
+            is_final = scores[:, self.n_best - 1] >= best_possible
         return ops.logical_and(ops.logical_not(is_final), state.step < state.max_lengths)
 
     def any_unfinished(self, state: BeamState) -> Tensor:
@@ -201,11 +206,10 @@ def _where(active: Tensor, new: Tensor, old: Tensor) -> Tensor:
     return ops.where(ops.reshape(active, (-1,) + (1,) * (len(new.shape) - 1)), new, old)
 
 
-def _while(
-    condition: Callable[[BeamState], Tensor], body: Callable[[BeamState], BeamState], start: BeamState
-) -> BeamState:
-    fields = ops.while_loop(lambda *x: condition(BeamState(*x)), lambda *x: body(BeamState(*x)), start)
-    return BeamState(*fields)
+def while_loop(condition: Callable[[S], Tensor], body: Callable[[S], S], start: S) -> S:
+    """`ops.while_loop` for a state that is a NamedTuple: applies `body` to it while `condition` holds."""
+    state_of = type(start)
+    return state_of(*ops.while_loop(lambda *x: condition(state_of(*x)), lambda *x: body(state_of(*x)), start))
 
 
 def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: ResizeCache) -> Hypotheses:
@@ -219,7 +223,7 @@ def _search_and_resize(search: _BeamSearch, start: BeamState, resize_cache: Resi
 
     def search_and_shrink(state: BeamState, results: Hypotheses) -> tuple[BeamState, Hypotheses]:
         """`results` [B, ...] are those of all sentences."""
-        state = _while(fits, search.advance, state)
+        state = while_loop(fits, search.advance, state)
         rows = state.sentences[:, None]
         pairs = zip(results, state.hypotheses, strict=True)
         results = Hypotheses(*(ops.scatter_update(old, rows, new) for old, new in pairs))

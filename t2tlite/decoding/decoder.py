@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -19,11 +20,11 @@ from t2tlite.decoding.constraints import Constraint, all_of, forced_prefix, min_
 from t2tlite.decoding.engine import EVERYTHING, TENSORFLOW
 from t2tlite.decoding.rules import rules_of
 from t2tlite.decoding.sampling import sample
-from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
+from t2tlite.decoding.token_decoder import OutOfMemoryError, Sentence, TokenDecoder, TokenHypothesis
 from t2tlite.decoding.tree_constraint import tree_constraint
-from t2tlite.decoding.tree_guide import ABSENT, Guide
+from t2tlite.decoding.tree_guide import ABSENT
 from t2tlite.tokens import EOS, PAD
-from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
+from t2tlite.types import Seq2SeqModel, Tensor
 
 MAX_SEARCHES = 32  # that an engine keeps, for other options each
 
@@ -54,14 +55,14 @@ class TensorFlowEngine:
 
     def __init__(self, model: Seq2SeqModel, jit_compile: bool = False) -> None:
         self.model, self.jit_compile = model, jit_compile
-        self.log_probs = self._function(log_probs)
-        self.cross_attention = self._function(mean_cross_attention)
-        self.attention = self._function(attention)
+        self.log_probs = _of_pairs(functools.partial(log_probs, model))
+        self.cross_attention = _of_pairs(functools.partial(mean_cross_attention, model))
+        self.attention = _of_pairs(model.attention)
         self.compiled_search = functools.lru_cache(MAX_SEARCHES)(self._compile_search)
 
     @property
     def max_positions(self) -> int | None:
-        return self.model.max_positions
+        return self.model.hparams.max_positions
 
     @property
     def parameters(self) -> int:
@@ -70,10 +71,6 @@ class TensorFlowEngine:
     def decoder(self, options: DecodeHParams) -> TokenDecoder:
         return Decoder(self, options)
 
-    def _function(self, function: Callable[[Seq2SeqModel, Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-        """A function of the model and of pairs, as a graph."""
-        return tf.function(functools.partial(function, self.model), autograph=False, input_signature=(IDS, IDS))
-
     def _compile_search(self, options: DecodeHParams, *extra_inputs: str) -> Callable[..., BeamResult]:
         """The function `search` below with the model and these options, which takes these extra inputs."""
         model_search = functools.partial(search, self.model, options)
@@ -81,6 +78,11 @@ class TensorFlowEngine:
             return tf.function(model_search, autograph=False, jit_compile=True)
         extra_specs = {name: EXTRA_SPECS[name] for name in extra_inputs}
         return tf.function(model_search, autograph=False, input_signature=(*SEARCH_SPECS, extra_specs))
+
+
+def _of_pairs(function: Callable[[Tensor, Tensor], Any]) -> Callable[[Tensor, Tensor], Any]:
+    """A function of sources int32 [B, S] and targets [B, T] as a graph."""
+    return tf.function(function, autograph=False, input_signature=(IDS, IDS))
 
 
 class Decoder(TokenDecoder):
@@ -95,29 +97,25 @@ class Decoder(TokenDecoder):
             return_beams=options.return_beams if options.samples else 1,
         )  # fmt: skip
 
-    def _decode_batch(
-        self,
-        sources: list[Sequence[int]],
-        max_lengths: np.ndarray,
-        prefixes: list[Sequence[int]],
-        guides: list[Guide],
-    ) -> list[list[TokenHypothesis]]:
+    def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
+        max_lengths: np.ndarray = np.array([sentence.max_length for sentence in sentences], np.int32)
         length = min(padded_length(int(max_lengths.max()), self._boundaries), self._longest)
         extra_inputs = {}
-        if any(prefixes):
-            extra_inputs["prefixes"] = _block(prefixes, length)
+        if any(sentence.prefix for sentence in sentences):
+            extra_inputs["prefixes"] = _block([sentence.prefix for sentence in sentences], length)
+        guides = [sentence.guide for sentence in sentences if sentence.guide is not None]
         if guides:
             width = max(len(guide.tokens) for guide in guides)
             extra_inputs["token_classes"] = guides[0].classes
             extra_inputs["tree_tokens"] = _block([guide.tokens for guide in guides], width)
             extra_inputs["tree_choices"] = _block([guide.choices for guide in guides], width, ABSENT)
         if self.options.samples:
-            extra_inputs["uniforms"] = self._uniforms(sources, max_lengths, length)
+            extra_inputs["uniforms"] = self._uniforms(sentences, length)
         compiled = self._engine.compiled_search(self._cache_key, *extra_inputs)
         n_best = self.options.return_beams
         try:
             result = compiled(
-                self._pad(sources),
+                self._pad([sentence.ids for sentence in sentences]),
                 max_lengths,
                 length if self._engine.jit_compile else np.int32(length),
                 np.float32(self.options.alpha),
@@ -136,13 +134,13 @@ class Decoder(TokenDecoder):
             for hypotheses in zip(ids, scores, log_probs, strict=True)
         ]
 
-    def _uniforms(self, sources: list[Sequence[int]], max_lengths: np.ndarray, length: int) -> np.ndarray:
+    def _uniforms(self, sentences: list[Sentence], length: int) -> np.ndarray:
         """Random numbers float32 [B, M, L]; those of a sentence depend on it and the seed alone."""
-        uniforms: np.ndarray = np.zeros((len(sources), self.options.hypotheses, length), np.float32)
-        for rows, source, limit in zip(uniforms, sources, max_lengths, strict=True):
+        uniforms: np.ndarray = np.zeros((len(sentences), self.options.hypotheses, length), np.float32)
+        for rows, sentence in zip(uniforms, sentences, strict=True):
             for number, row in enumerate(rows):
-                random = np.random.default_rng([self.options.sampling_seed, number, *source])
-                row[:limit] = random.random(limit, dtype=np.float32)
+                random = np.random.default_rng([self.options.sampling_seed, number, *sentence.ids])
+                row[: sentence.max_length] = random.random(sentence.max_length, dtype=np.float32)
         return uniforms
 
     def _score_batch(self, sources: list[Sequence[int]], targets: list[Sequence[int]]) -> Iterable[float]:
@@ -241,11 +239,6 @@ def mean_cross_attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -
     """The cross-attention weights of each pair, averaged over heads and layers: float32 [B, T, S]."""
     layers = [tf.reduce_mean(weights, axis=1) for weights in model.attention(inputs, targets).cross]
     return tf.add_n(layers) / len(layers)
-
-
-def attention(model: Seq2SeqModel, inputs: Tensor, targets: Tensor) -> AttentionWeights:
-    """The weights of every head: int32 [B, S] and [B, T]."""
-    return model.attention(inputs, targets)
 
 
 def cast_kernels(model: Seq2SeqModel) -> keras.StatelessScope:

@@ -7,11 +7,14 @@ The random numbers are an argument, so that the same numbers give the same token
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+from collections.abc import Callable
 from typing import NamedTuple
 
 from keras import ops
 
-from t2tlite.decoding.beam_search import BeamResult, DecodeStep, take_slots
+from t2tlite.decoding.beam_search import BeamResult, DecodeStep, take_slots, while_loop
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
 from t2tlite.decoding.length_penalty import length_penalty
 from t2tlite.tokens import EOS
@@ -56,37 +59,9 @@ def sample(
         top_p: draw from the most probable tokens that together have at least this probability; 1 for all.
     """
     batch, slots, length = ops.shape(max_lengths)[0], uniforms.shape[1], ops.shape(uniforms)[2]
-    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]  # [1, M, 1, M]
-
-    def active(state: SamplingState) -> Tensor:
-        """bool [B, M]: samples that get another token."""
-        return ops.logical_and(ops.logical_not(state.finished), state.step < max_lengths[:, None])
-
-    def is_running(*fields: Tensor) -> Tensor:
-        return ops.any(active(SamplingState(*fields)))
-
-    def advance(*fields: Tensor) -> SamplingState:
-        state = SamplingState(*fields)
-        last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
-        past = ops.cast(ops.arange(length) <= state.step, "float32")  # [L]
-        ancestors = own_slot * past[None, None, :, None]  # [1, M, L, M]: a sample stays in its slot
-        ancestors = ops.tile(ancestors, (batch, 1, 1, 1))
-        logits, new_cache = decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
-        allowed = logits if constrain is None else constrain(logits, state.ids, state.step, ops.arange(batch))
-        uniform = ops.take(uniforms, state.step, axis=2)  # [B, M]
-        tokens = draw(allowed, uniform, temperature, keep_top_k, top_p)  # [B, M]
-        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
-        is_active = active(state)
-        here = ops.cast(ops.equal(ops.arange(length), state.step), "int32")  # [L], 1 at this position
-        return SamplingState(
-            step=state.step + 1,
-            ids=state.ids + ops.where(is_active, tokens, 0)[:, :, None] * here,
-            log_probs=state.log_probs + ops.where(is_active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
-            lengths=state.lengths + ops.cast(is_active, "int32"),
-            finished=ops.logical_or(state.finished, ops.logical_and(is_active, ops.equal(tokens, EOS))),
-            cache=new_cache,
-        )
-
+    choose = functools.partial(draw, temperature=temperature, keep_top_k=keep_top_k, top_p=top_p)
+    own_slot = ops.eye(slots, dtype="float32")[None, :, None, :]
+    sampling = _Sampling(decode_step, batch, length, max_lengths, uniforms, own_slot, choose, constrain)
     start = SamplingState(
         step=ops.convert_to_tensor(0, dtype="int32"),
         ids=ops.zeros((batch, slots, length), dtype="int32"),
@@ -95,12 +70,55 @@ def sample(
         finished=ops.zeros((batch, slots), dtype="bool"),
         cache=cache,
     )
-    state = SamplingState(*ops.while_loop(is_running, advance, start))
+    state = while_loop(sampling.any_active, sampling.advance, start)
     penalty = length_penalty(ops.cast(state.lengths, "float32"), alpha)
     if not penalise_unfinished:
         penalty = ops.where(state.finished, penalty, 1.0)
     scores, order = ops.top_k(state.log_probs / penalty, slots)
     return BeamResult(take_slots(state.ids, order), scores, take_slots(state.log_probs, order))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Sampling:
+    """The steps of sampling; fields without a comment are arguments of `sample`."""
+
+    decode_step: DecodeStep
+    batch: int | Tensor  # B
+    length: int | Tensor  # L
+    max_lengths: Tensor
+    uniforms: Tensor
+    own_slot: Tensor  # float32 [1, M, 1, M]: a sample stays in its slot
+    choose: Callable[[Tensor, Tensor], Tensor]  # `draw` with its options
+    constrain: Constraint | None
+
+    def active(self, state: SamplingState) -> Tensor:
+        """bool [B, M]: samples that get another token."""
+        return ops.logical_and(ops.logical_not(state.finished), state.step < self.max_lengths[:, None])
+
+    def any_active(self, state: SamplingState) -> Tensor:
+        return ops.any(self.active(state))
+
+    def advance(self, state: SamplingState) -> SamplingState:
+        """Decodes one position; samples that are not active do not change."""
+        last = ops.take(state.ids, ops.maximum(state.step - 1, 0), axis=2)  # [B, M]
+        past = ops.cast(ops.arange(self.length) <= state.step, "float32")  # [L]
+        ancestors = ops.tile(self.own_slot * past[None, None, :, None], (self.batch, 1, 1, 1))  # [B, M, L, M]
+        logits, cache = self.decode_step(last, state.step, ancestors, state.cache)  # [B, M, V]
+        allowed = logits
+        if self.constrain is not None:
+            allowed = self.constrain(logits, state.ids, state.step, ops.arange(self.batch))
+        tokens = self.choose(allowed, ops.take(self.uniforms, state.step, axis=2))  # [B, M]
+        chosen = ops.take_along_axis(logits, tokens[:, :, None], axis=2)[:, :, 0]  # [B, M]
+        active = self.active(state)
+        here = ops.cast(ops.equal(ops.arange(self.length), state.step), "int32")  # [L], 1 at this position
+        return SamplingState(
+            step=state.step + 1,
+            ids=state.ids + ops.where(active, tokens, 0)[:, :, None] * here,
+            log_probs=state.log_probs + ops.where(active, chosen - ops.logsumexp(logits, axis=-1), 0.0),
+            lengths=state.lengths + ops.cast(active, "int32"),
+            finished=ops.logical_or(state.finished, ops.logical_and(active, ops.equal(tokens, EOS))),
+            cache=cache,
+        )
 
 
 def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, top_p: float) -> Tensor:
@@ -124,6 +142,5 @@ def draw(logits: Tensor, uniform: Tensor, temperature: float, keep_top_k: int, t
     sums = ops.cumsum(weights, axis=-1)
     threshold = uniform[:, :, None] * BELOW_ONE * ops.max(sums, axis=-1, keepdims=True)
     above = ops.logical_and(sums > threshold, weights > 0)  # parallel sums may not be monotonic
-    return ops.cast(
-        ops.argmax(ops.cast(above, "float32"), axis=-1), "int32"
-    )  # no integers: a GPU has no ArgMax of them
+    first = ops.argmax(ops.cast(above, "float32"), axis=-1)  # of floats: a GPU has no ArgMax of integers
+    return ops.cast(first, "int32")

@@ -98,11 +98,11 @@ class TextDecoder:
         encoded = self._encode(self.source_encoder, sources, rules, origin)
         ids = [row if source.strip() else [] for source, row in zip(sources, encoded, strict=True)]
         prefixes = None if prefix is None else self._encode_prefixes(sentences, prefix, options, origin)
-        # sampling may return more outputs than a beam has hypotheses
         wanted = options.return_beams
-        drawn = dataclasses.replace(options, return_beams=task.hypotheses(wanted, max(wanted, options.beam_size)))
+        beam_size = max(wanted, options.beam_size)  # sampling may return more outputs than that
+        drawn = dataclasses.replace(options, return_beams=task.hypotheses(wanted, beam_size))
         batches = rules.batches(sources, options.batch_size)
-        guides = self._guides(task, sources) if options.tree_constraint else None
+        guides = [self._guide(task, source) for source in sources] if options.tree_constraint else None
         n_best = self._decoder(drawn).decode(ids, done, batches, prefixes, guides)
         return [
             task.choose(source, list(map(self._hypothesis, hypotheses)), wanted)
@@ -211,12 +211,10 @@ class TextDecoder:
         positions = self.engine.max_positions
         return MAX_SOURCE_TOKENS if positions is None else positions - 1
 
-    def _guides(self, task: Task, sources: Sequence[str]) -> list[Guide] | None:
-        """What tree_constraint needs of each sentence; None if the task leaves sequences as decoded."""
-        leaves = [task.leaves(source) for source in sources]
-        if None in leaves:
-            return None
-        return [make_guide(words, self._token_classes, self.target_encoder) for words in leaves if words is not None]
+    def _guide(self, task: Task, source: str) -> Guide | None:
+        """What tree_constraint needs of a sentence; None if the task leaves sequences as decoded."""
+        leaves = task.leaves(source)
+        return None if leaves is None else make_guide(leaves, self._token_classes, self.target_encoder)
 
     @functools.cached_property
     def _token_classes(self) -> np.ndarray:

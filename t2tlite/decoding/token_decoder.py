@@ -29,6 +29,15 @@ class TokenHypothesis(NamedTuple):
     log_prob: float  # log-probability (natural) of the tokens, the EOS included
 
 
+class Sentence(NamedTuple):
+    """A source to decode, with what its hypotheses must keep to."""
+
+    ids: Sequence[int]  # without the EOS
+    max_length: int  # of a hypothesis in tokens, EOS included
+    prefix: Sequence[int] = ()  # the tokens with which each hypothesis begins
+    guide: Guide | None = None  # that of tree_constraint
+
+
 class OutOfMemoryError(Exception):
     """There is not enough memory to decode a batch."""
 
@@ -52,7 +61,7 @@ class TokenDecoder(abc.ABC):
         done: Callable[[int], object] = lambda count: None,
         batches: Iterable[list[int]] | None = None,
         prefixes: Sequence[Sequence[int]] | None = None,
-        guides: Sequence[Guide] | None = None,
+        guides: Sequence[Guide | None] | None = None,
     ) -> list[list[TokenHypothesis]]:
         """For each source, in order, `return_beams` hypotheses or fewer, best first.
 
@@ -67,13 +76,15 @@ class TokenDecoder(abc.ABC):
             batch = [i for i in batch if sources[i]]
             if not batch:
                 continue
-            rows = [sources[i] for i in batch]
-            starts = [prefixes[i] for i in batch] if prefixes is not None else [[]] * len(rows)
-            guided = [guides[i] for i in batch] if guides is not None else []
-            lengths = [max(len(row), len(start)) for row, start in zip(rows, starts, strict=True)]
+            starts = [prefixes[i] if prefixes is not None else () for i in batch]
+            lengths = [max(len(sources[i]), len(start)) for i, start in zip(batch, starts, strict=True)]
             limits = self._rules.limits(np.array(lengths), self.options.extra_length)
-            max_lengths = np.minimum(limits, self._longest).astype(np.int32)
-            for at, hypotheses in zip(batch, self._decode_or_halve(rows, max_lengths, starts, guided), strict=True):
+            limits = np.minimum(limits, self._longest)
+            sentences = [
+                Sentence(sources[i], int(limit), start, guides[i] if guides is not None else None)
+                for i, limit, start in zip(batch, limits, starts, strict=True)
+            ]
+            for at, hypotheses in zip(batch, self._decode_or_halve(sentences), strict=True):
                 results[at] = hypotheses or self._refuse(sources[at])
             done(len(batch))
         return results
@@ -112,38 +123,23 @@ class TokenDecoder(abc.ABC):
             for i, weights in zip(batch, weights_of_batch, strict=True):
                 yield i, weights[: sizes[i][0], : sizes[i][1]]
 
-    def _decode_or_halve(
-        self,
-        sources: list[Sequence[int]],
-        max_lengths: np.ndarray,
-        prefixes: list[Sequence[int]],
-        guides: list[Guide],
-    ) -> list[list[TokenHypothesis]]:
+    def _decode_or_halve(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
         """`_decode_batch` of the whole batch, or of its halves if there is not enough memory."""
         try:
-            return self._decode_batch(sources, max_lengths, prefixes, guides)
+            return self._decode_batch(sentences)
         except OutOfMemoryError:
-            if len(sources) == 1:
+            if len(sentences) == 1:
                 raise ValueError(
-                    f"There is not enough memory to decode a sentence of {len(sources[0])} tokens with beam_size="
-                    f"{self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
+                    f"There is not enough memory to decode a sentence of {len(sentences[0].ids)} tokens with "
+                    f"beam_size={self.options.hypotheses}. Split the sentence, or lower beam_size or extra_length."
                 ) from None
-        half = len(sources) // 2
-        first = self._decode_or_halve(sources[:half], max_lengths[:half], prefixes[:half], guides[:half])
-        return first + self._decode_or_halve(sources[half:], max_lengths[half:], prefixes[half:], guides[half:])
+        half = len(sentences) // 2
+        return self._decode_or_halve(sentences[:half]) + self._decode_or_halve(sentences[half:])
 
     @abc.abstractmethod
-    def _decode_batch(
-        self,
-        sources: list[Sequence[int]],
-        max_lengths: np.ndarray,
-        prefixes: list[Sequence[int]],
-        guides: list[Guide],
-    ) -> list[list[TokenHypothesis]]:
-        """The hypotheses of sources that are not empty; no hypotheses if the options allow none.
+    def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
+        """The hypotheses of sentences that are not empty; no hypotheses if the options allow none.
 
-        `max_lengths` int32 [B]: maximum tokens of each, EOS included. `prefixes`: the tokens with which each begins.
-        `guides`: those of tree_constraint, or none.
         Raises OutOfMemoryError if there is not enough memory for all of them.
         """
 

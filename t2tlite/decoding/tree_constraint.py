@@ -10,6 +10,8 @@ order, and EOS when all is closed. The stack is computed from the ids so far: a 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from keras import ops
 
 from t2tlite.decoding.constraints import FORBIDDEN, Constraint
@@ -47,56 +49,86 @@ def tree_constraint(classes: Tensor, tokens: Tensor, choices: Tensor, max_length
     wanted = ops.sum(ops.cast(choices >= 0, "int32"), axis=1) - 1  # [B], tokens of the words
 
     def constrain(logits: Tensor, ids: Tensor, step: Tensor, sentences: Tensor) -> Tensor:
-        # 1. What the hypotheses are so far.
-        places = ops.arange(ops.shape(ids)[2])  # [L]
-        kinds = ops.where(places < step, ops.take(classes[0], ids), -1)  # [N, M, L]
-        opens, closes = ops.equal(kinds, OPENING), ops.equal(kinds, CLOSING)
-        is_word = ops.logical_and(kinds >= WORD, kinds <= TAG)
-        depths = ops.cumsum(ops.cast(opens, "int32") - ops.cast(closes, "int32"), axis=2)
-        depth = depths[:, :, -1]  # [N, M], constituents that are open
-        innermost = _last(ops.logical_and(opens, ops.equal(depths, depth[:, :, None])), places)
-        nested = step - 1 - _last(ops.logical_and(kinds >= 0, ops.logical_not(opens)), places)
+        progress = _progress(ops.take(classes[0], ids), step)
         all_words = ops.take(wanted, sentences)[:, None]
-        used = ops.minimum(ops.sum(ops.cast(is_word, "int32"), axis=2), all_words)  # an empty slot can have more
+        used = ops.minimum(progress.words, all_words)  # an empty slot can have more
         left = all_words - used
         room = ops.take(max_lengths, sentences)[:, None] - step  # tokens that can still follow
-
-        # 2. What may follow.
         next_token, choice = (
             ops.take_along_axis(ops.take(x, sentences, axis=0), used, axis=1) for x in (tokens, choices)
         )
+
+        # What may follow.
         brackets = choice % 2 >= BRACKETS
-        can_open = ops.logical_and(brackets, ops.logical_and(left > 0, nested < MAX_NESTED))
-        can_open = ops.logical_and(can_open, room >= depth + left + 3)  # itself, its end and the EOS included
-        can_close = ops.logical_and(brackets, ops.logical_and(depth > 0, _last(is_word, places) > innermost))
-        bracket = ops.take_along_axis(ids, ops.maximum(innermost, 0)[:, :, None], axis=2)[:, :, 0]
+        can_open = ops.logical_and(brackets, ops.logical_and(left > 0, progress.nested < MAX_NESTED))
+        needed = progress.depth + left + 3  # tokens, its two brackets and the EOS included
+        can_open = ops.logical_and(can_open, room >= needed)
+        holds_word = progress.last_word > progress.innermost
+        can_close = ops.logical_and(brackets, ops.logical_and(progress.depth > 0, holds_word))
         may_be_punctuation, may_be_tag = choice % 4 >= PUNCTUATION_TAG, choice >= ANY_TAG
         at_end = ops.equal(left, 0)
-        is_due = ops.logical_or(ops.logical_not(ops.logical_or(at_end, may_be_tag)), ops.logical_and(at_end, depth < 1))
+        is_due = ops.logical_not(ops.logical_or(at_end, may_be_tag))
+        is_due = ops.logical_or(is_due, ops.logical_and(at_end, progress.depth < 1))
 
-        # 3. The probabilities of the classes, and what is added to the logits of each.
-        # largest, and the exponentials, are as in `_best_continuations`, so that TensorFlow computes them once
-        largest = ops.max(logits, axis=-1, keepdims=True)
-        sums = ops.maximum(ops.matmul(ops.exp(logits - largest), members), LEAST)  # [N, M, C]
-        others = sums[:, :, WORD] + sums[:, :, TAG] + ops.where(may_be_punctuation, 0.0, sums[:, :, PUNCTUATION])
-        together = ops.log(others) + largest[:, :, 0]  # [N, M], of all words
-        tag_raised = ops.log(others / sums[:, :, TAG])
-        of_class = [ops.full_like(together, FORBIDDEN)] * len(CLASSES)
-        of_class[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
-        of_class[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
-        of_class[TAG] = ops.where(may_be_tag, tag_raised, FORBIDDEN)
-        lowered = logits + ops.matmul(ops.stack(of_class, axis=2), ops.transpose(members))
-
-        # 4. Single tokens that may follow: the closing bracket, and the next of the words or EOS.
+        # The tokens of each class; then single tokens: the closing bracket, and the next of the words or EOS.
+        allowed, any_word = _allow_classes(logits, members, can_open, may_be_punctuation, may_be_tag)
+        bracket = ops.take_along_axis(ids, ops.maximum(progress.innermost, 0)[:, :, None], axis=2)[:, :, 0]
         closing = ops.where(can_close, ops.take(classes[1], bracket), PAD)
         next_token = ops.where(is_due, next_token, PAD)
-        single = ops.stack([closing, next_token], axis=2)  # [N, M, 2], PAD where none is
+        single = ops.stack([closing, next_token], axis=2)  # [N, M, 2], PAD where none is allowed
         values = ops.take_along_axis(logits, single, axis=2)
-        least = ops.where(at_end, FORBIDDEN, together - UNEXPECTED)  # words, which are known, are made probable
+        least = ops.where(at_end, FORBIDDEN, any_word - UNEXPECTED)  # a word that is due is made probable
         values = ops.maximum(values, ops.stack([ops.full_like(least, FORBIDDEN), least], axis=2))
-        return _put(lowered, single, ops.where(ops.equal(single, PAD), FORBIDDEN, values))
+        return _put(allowed, single, ops.where(ops.equal(single, PAD), FORBIDDEN, values))
 
     return constrain
+
+
+class _Progress(NamedTuple):
+    """What hypotheses have of their trees, int32 [N, M]; places are -1 where there is none."""
+
+    depth: Tensor  # constituents that are open
+    innermost: Tensor  # place of the bracket that opened the innermost of them
+    last_word: Tensor  # place of the last token of a word
+    nested: Tensor  # opening brackets at the end
+    words: Tensor  # tokens of words
+
+
+def _progress(classes: Tensor, step: Tensor) -> _Progress:
+    """The progress of hypotheses, given the class of each token, int32 [N, M, L], at this step."""
+    places = ops.arange(ops.shape(classes)[2])  # [L]
+    kinds = ops.where(places < step, classes, -1)
+    opens, closes = ops.equal(kinds, OPENING), ops.equal(kinds, CLOSING)
+    is_word = ops.logical_and(kinds >= WORD, kinds <= TAG)
+    depths = ops.cumsum(ops.cast(opens, "int32") - ops.cast(closes, "int32"), axis=2)  # [N, M, L]
+    depth = depths[:, :, -1]
+    return _Progress(
+        depth=depth,
+        innermost=_last(ops.logical_and(opens, ops.equal(depths, depth[:, :, None])), places),
+        last_word=_last(is_word, places),
+        nested=step - 1 - _last(ops.logical_and(kinds >= 0, ops.logical_not(opens)), places),
+        words=ops.sum(ops.cast(is_word, "int32"), axis=2),
+    )
+
+
+def _allow_classes(
+    logits: Tensor, members: Tensor, can_open: Tensor, may_be_punctuation: Tensor, may_be_tag: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The logits without the tokens of classes that may not follow; and the logit of all words together, [N, M].
+
+    `members` float32 [V, C] is 1 where a token is of a class. If tags may follow, they are raised, so that
+    together they are as probable as all words.
+    """
+    # largest, and the exponentials, are as in `_best_continuations`, so that TensorFlow computes them once
+    largest = ops.max(logits, axis=-1, keepdims=True)
+    sums = ops.maximum(ops.matmul(ops.exp(logits - largest), members), LEAST)  # [N, M, C]
+    words = sums[:, :, WORD] + sums[:, :, TAG] + ops.where(may_be_punctuation, 0.0, sums[:, :, PUNCTUATION])
+    any_word = ops.log(words) + largest[:, :, 0]  # [N, M]
+    added = [ops.full_like(any_word, FORBIDDEN)] * len(CLASSES)  # to the logits of each class
+    added[OPENING] = ops.where(can_open, 0.0, FORBIDDEN)
+    added[PUNCTUATION] = ops.where(may_be_punctuation, 0.0, FORBIDDEN)
+    added[TAG] = ops.where(may_be_tag, ops.log(words / sums[:, :, TAG]), FORBIDDEN)
+    return logits + ops.matmul(ops.stack(added, axis=2), ops.transpose(members)), any_word
 
 
 def _put(logits: Tensor, tokens: Tensor, values: Tensor) -> Tensor:

@@ -199,9 +199,9 @@ def in_blocks(x: Tensor, size: int | Tensor, before: int = 0, after: int = 0, fi
     return ops.concatenate([ops.reshape(x[:, i : i + covered], (-1, size, x.shape[2])) for i in starts], axis=1)
 
 
-def padding_mask(ids: Tensor, pad: int = PAD) -> Tensor:
+def padding_mask(ids: Tensor) -> Tensor:
     """The padding mask as a bias on scores, that hides padding: int [B, S] -> float32 [B, 1, 1, S]."""
-    return ops.cast(ops.equal(ids, pad), "float32")[:, None, None, :] * MASKED
+    return ops.cast(ops.equal(ids, PAD), "float32")[:, None, None, :] * MASKED
 
 
 def causal_mask(length: int | Tensor) -> Tensor:

@@ -73,11 +73,6 @@ class Transformer(keras.Model):
             self.encoder_norm = norm(epsilon=epsilon, name="encoder_norm", dtype=dtype)
             self.decoder_norm = norm(epsilon=epsilon, name="decoder_norm", dtype=dtype)
 
-    @property
-    def max_positions(self) -> int | None:
-        """The number of positions that the model knows (learned positions), or None if there is no limit."""
-        return self.hparams.max_positions
-
     def build(self, input_shape: object = None) -> None:
         """Makes all weights."""
         for layer in (*self.encoder_layers, *self.decoder_layers):
@@ -114,7 +109,8 @@ class Transformer(keras.Model):
             x = x + ops.cast(self.target_space, x.dtype)
         x = self.embedding_dropout(self.source_positions(x), seed=fold(seed, ENCODER_SEED))
         for i, layer in enumerate(self.encoder_layers):
-            x = layer(x, bias, seed=fold(seed, ENCODER_SEED + 10 * (i + 1)), record=record)
+            layer_seed = fold(seed, ENCODER_SEED + 10 * (i + 1))
+            x = layer(x, bias, seed=layer_seed, record=record)
         return x if self.encoder_norm is None else self.encoder_norm(x), bias
 
     def decode(
@@ -129,7 +125,8 @@ class Transformer(keras.Model):
         else:
             bias = causal_mask(ops.shape(x)[1])
         for i, layer in enumerate(self.decoder_layers):
-            x = layer(x, bias, memory, memory_bias, seed=fold(seed, DECODER_SEED + 10 * (i + 1)), record=record)
+            layer_seed = fold(seed, DECODER_SEED + 10 * (i + 1))
+            x = layer(x, bias, memory, memory_bias, seed=layer_seed, record=record)
         return self._logits(x)
 
     def start_decoding(self, inputs: Tensor, beam_size: int, length: int | Tensor) -> DecodingCache:
@@ -150,13 +147,13 @@ class Transformer(keras.Model):
             )
             memory_keys, memory_values = layer.cross_attention.keys_values(memory)  # [B, H, S, K], [B, H, S, U]
             cache = LayerCache(
-                keys,
-                values,
-                ops.swapaxes(memory_keys, 0, 1),
-                ops.swapaxes(memory_values, 0, 1),
-                layer.self_attention.joint_kernel(),
-                layer.cross_attention.query_kernel(),
-                layer.feed_forward.transposed_kernels(),
+                keys=keys,
+                values=values,
+                memory_keys=ops.swapaxes(memory_keys, 0, 1),
+                memory_values=ops.swapaxes(memory_values, 0, 1),
+                joint_kernel=layer.self_attention.joint_kernel(),
+                query_kernel=layer.cross_attention.query_kernel(),
+                feed_forward=layer.feed_forward.transposed_kernels(),
             )
             caches.append(cache)
         return DecodingCache(tuple(caches), memory_bias[:, 0])
@@ -187,7 +184,8 @@ class Transformer(keras.Model):
             x, layer_cache = layer.step(x, layer_cache, slot, bias, cache.memory_bias)
             caches.append(layer_cache)
         logits = self._logits(x)  # [B * M, V]
-        return ops.reshape(logits, (-1, beam, logits.shape[1])), DecodingCache(tuple(caches), cache.memory_bias)
+        logits = ops.reshape(logits, (-1, beam, logits.shape[1]))
+        return logits, DecodingCache(tuple(caches), cache.memory_bias)
 
     def resize_cache(self, cache: DecodingCache, sentences: Tensor, length: Tensor) -> DecodingCache:
         """The cache of only some sentences of the batch, for a greater length.

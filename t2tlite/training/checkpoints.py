@@ -97,8 +97,11 @@ class Checkpoints:
         remove_other_checkpoints(path)
 
     def _check_later(self, step: int) -> None:
-        folders = self._run.best_folder, self._run.averaged_folder
-        later = [str(folder) for folder in folders if any(step_of(path) > step for path in list_checkpoints(folder))]
+        later = [
+            str(folder)
+            for folder in (self._run.best_folder, self._run.averaged_folder)
+            if any(step_of(path) > step for path in list_checkpoints(folder))
+        ]
         if not later:
             return
         newest, start = (f"of step {step:,}", f"again from step {step:,}") if step else ("missing", "anew")
@@ -143,7 +146,8 @@ def read_weights(path: str, parameters: int) -> dict[str, np.ndarray]:
     with _restoring(path) as readable:
         reader = tf.train.load_checkpoint(readable)
         weights = {name: reader.get_tensor(_stored_as(name)) for name in _stored_shapes(readable)}
-        if (stored := sum(array.size for array in weights.values())) != parameters:
+        stored = sum(array.size for array in weights.values())
+        if stored != parameters:
             raise ValueError(_other_size(stored, parameters))
         for name, array in weights.items():
             if not np.isfinite(array).all():

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
-from t2tlite.config import HParams
 from t2tlite.data.batch_plan import evaluation_plan
 from t2tlite.data.input_pipeline import Part, distribute
 from t2tlite.data.token_store import TokenStore
@@ -28,7 +27,7 @@ class Evaluation:
     tokens: int  # target tokens evaluated
 
     def __str__(self) -> str:
-        return f"dev loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
+        return f"loss {self.loss:.4f}, perplexity {self.perplexity:.3f}, accuracy {self.accuracy:.4f}"
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -52,16 +51,17 @@ def _of_sums(rows: Sequence[Sequence[float]]) -> Evaluation:
 
 
 def make_evaluation(
-    strategy: tf.distribute.Strategy, model: Seq2SeqModel, store: TokenStore, hparams: HParams, max_batches: int = 0
+    strategy: tf.distribute.Strategy, model: Seq2SeqModel, store: TokenStore, max_batches: int = 0
 ) -> Callable[[], Evaluation]:
     """A function that evaluates the model, with the weights it then has, on one split.
 
     Every pair of `store` counts, however long: ValueError if the model has no positions for the longest. Batches are of
-    the sizes in `hparams`, and at most `max_batches` of them; 0 means the whole split.
+    the sizes in the model's hparams, and at most `max_batches` of them; 0 means the whole split.
     """
     longest = int(np.maximum(store.source_lengths, store.target_lengths).max())
-    hparams.check_positions(longest, "a pair to evaluate")
-    plan = evaluation_plan(hparams, store.source_lengths, store.target_lengths, strategy.num_replicas_in_sync)
+    model.hparams.check_positions(longest, "a pair to evaluate")
+    lengths = store.source_lengths, store.target_lengths
+    plan = evaluation_plan(model.hparams, *lengths, strategy.num_replicas_in_sync)
     batches = min(max_batches or plan.num_batches, plan.num_batches)
 
     def replica_step(part: Part) -> tuple[Tensor, Tensor, Tensor]:

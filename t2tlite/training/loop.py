@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import tensorflow as tf
 
-from t2tlite.config import HParams
 from t2tlite.console import counted, say
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
@@ -43,8 +42,7 @@ class TrainingJob:
     """What is trained, on what, and where it is kept."""
 
     strategy: tf.distribute.Strategy
-    model: Seq2SeqModel  # built in the strategy's scope
-    hparams: HParams
+    model: Seq2SeqModel  # built in the strategy's scope, with the hparams of its training
     train_store: TokenStore
     dev_store: TokenStore
     run: RunFolder  # gets checkpoints, costs and TensorBoard events
@@ -66,7 +64,7 @@ class Hooks:
     begin: Callable[[], None] | None = None  # before the first step: writes what the run is trained with
 
 
-def train(job: TrainingJob, config: LoopConfig, hooks: Hooks = Hooks()) -> Evaluation:
+def train(job: TrainingJob, config: LoopConfig, hooks: Hooks) -> Evaluation:
     """Trains a model from its newest checkpoint, or from the start, to `config.train_steps`.
 
     Returns the last evaluation. Raises FloatingPointError if the loss becomes infinite or not a number, and Interrupted
@@ -81,7 +79,7 @@ class _Loop:
     def __init__(self, job: TrainingJob, config: LoopConfig, hooks: Hooks) -> None:
         self.job, self.config, self.hooks = job, config, hooks
         self.writes = is_chief(job.strategy)  # the other workers write nothing
-        strategy, model, hparams, store = job.strategy, job.model, job.hparams, job.train_store
+        strategy, model, hparams, store = job.strategy, job.model, job.model.hparams, job.train_store
         replicas = strategy.num_replicas_in_sync
         lengths = store.source_lengths, store.target_lengths
         self.plan = training_plan(hparams, *lengths, replicas, config.random_seed, job.corpus_pairs)
@@ -89,22 +87,21 @@ class _Loop:
             hparams, job.vocabulary_sizes, self.plan.largest_shapes(), replicas, job.available_memory
         )
         with strategy.scope():
-            self.optimizer = make_optimizer(hparams)
-            self.optimizer.build(model.trainable_variables)
+            self.optimizer = make_optimizer(model)
             self.checkpoints = Checkpoints(job.run, model, self.optimizer, config.keep_checkpoint_max, self.writes)
         self.step = self.checkpoints.restore()
         if self.step == 0 and job.warm_start:
             restore_weights(model, job.warm_start)
             say(f"Starting from the weights of {job.warm_start}.")
         self._report_start(replicas)
-        self.evaluate = make_evaluation(strategy, model, job.dev_store, hparams, config.eval_steps)
+        self.evaluate = make_evaluation(strategy, model, job.dev_store, config.eval_steps)
         self.evaluate_also = {
-            name: make_evaluation(strategy, model, store, hparams, config.eval_steps)
-            for name, store in job.more_dev.items()
+            name: make_evaluation(strategy, model, dev_store, config.eval_steps)
+            for name, dev_store in job.more_dev.items()
         }
-        gradients = make_gradients(model, self.optimizer, hparams)
+        gradients = make_gradients(model, self.optimizer)
         self.trial = make_trial(strategy, gradients)
-        self.train_step = make_train_step(strategy, model, self.optimizer, hparams, gradients)
+        self.train_step = make_train_step(strategy, model, self.optimizer, gradients)
         self.best = self.checkpoints.best()  # the best evaluation on dev, or None if there is none yet
         # Without a best checkpoint, the newest is evaluated again, so that it becomes the best.
         until = self.step if self.best else self.step - 1
@@ -134,9 +131,9 @@ class _Loop:
         config, job = self.config, self.job
         if self.hooks.begin and self.writes:
             self.hooks.begin()
-        self.progress.hparams(dataclasses.asdict(job.hparams))
-        steps = self.step, config.train_steps
-        batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, job.hparams.accumulate_steps))
+        self.progress.hparams(dataclasses.asdict(job.model.hparams))
+        steps, micro_batches = (self.step, config.train_steps), job.model.hparams.accumulate_steps
+        batches = iter(distribute(job.strategy, job.train_store, self.plan, *steps, micro_batches))
         any_worker = Stop(job.strategy)
         self._try_largest_batch()
         if self.step == 0 and job.warm_start:
@@ -167,7 +164,7 @@ class _Loop:
 
         Returns its loss.
         """
-        micro_batches = self.job.hparams.accumulate_steps
+        micro_batches = self.job.model.hparams.accumulate_steps
         with self._memory_errors():
             return self.trial(iter(distribute_shape(self.job.strategy, self.memory.shape, micro_batches)))
 
@@ -297,13 +294,14 @@ class _Loop:
         return True
 
     def _report_start(self, replicas: int) -> None:
-        plan, max_length = self.plan, self.job.hparams.max_length
+        plan, max_length = self.plan, self.job.model.hparams.max_length
         if plan.left_out:
             is_longer = "is longer" if plan.left_out == 1 else "are longer"
             pairs = counted(plan.left_out, "training pair")
             say(f"{pairs} {is_longer} than max_length={max_length} and left out.")
         in_batches = f"{counted(plan.num_pairs, 'pair')} in {plan.num_batches:,} batch{'es' * (plan.num_batches != 1)}"
-        if weights := self.job.hparams.weights:
+        weights = self.job.model.hparams.weights
+        if weights:
             corpora = zip(self.job.corpus_pairs, weights, strict=True)
             parts = (f"{counted(pairs, 'pair')} x {weight}" for pairs, weight in corpora)
             say(f"Corpora by their weights: {', '.join(parts)}.")

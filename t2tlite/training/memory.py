@@ -64,8 +64,8 @@ class MemoryNeed:
         return "Lower batch_size and max_length, or hidden_size, filter_size and the number of layers."
 
     def _parts(self, shape: tuple[int, int, int]) -> dict[str, float]:
-        rows, *lengths = shape
-        return memory_parts(self.hparams, self.vocabulary_sizes, (lengths[0], lengths[1]), rows)
+        rows, source, target = shape
+        return memory_parts(self.hparams, self.vocabulary_sizes, (source, target), rows)
 
 
 def device_memory(strategy: tf.distribute.Strategy) -> int | None:

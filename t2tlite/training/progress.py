@@ -17,7 +17,7 @@ from tqdm import tqdm
 
 from t2tlite.console import say
 from t2tlite.tasks.task import Score
-from t2tlite.training.checkpoints import writing
+from t2tlite.training.checkpoints import diverged, writing
 from t2tlite.training.evaluation import Evaluation
 from t2tlite.training.train_step import StepResult
 
@@ -76,10 +76,7 @@ class Progress:
         norms = [float(result.gradient_norm) for _, result in self._results]
         for step, loss in losses:
             if not math.isfinite(loss):
-                raise FloatingPointError(
-                    f"The loss became {loss} at step {step + 1:,}. Checkpoints from before are intact. Try a lower "
-                    "learning_rate_constant, a longer warm-up, or dtype_policy=float32."
-                )
+                raise diverged(f"the loss is {loss}", step + 1)
         tokens = sum(float(result.tokens) for _, result in self._results)
         positions = sum(float(result.positions) for _, result in self._results)
         self._results = []
@@ -118,7 +115,7 @@ class Progress:
 
     def evaluated_also(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
         """Shows the metrics on another dev set, or on all together, below the line on dev."""
-        say(f"  {name}: {str(evaluation).removeprefix('dev ')}" + ("" if score is None else f", {score}"))
+        say(f"  {name}: {_line(evaluation, score)}")
         self._record(name, step, evaluation, score)
 
     def _record(self, name: str, step: int, evaluation: Evaluation, score: Score | None) -> None:
@@ -129,8 +126,7 @@ class Progress:
 
     def evaluated(self, step: int, evaluation: Evaluation, score: Score | None, better: bool) -> None:
         """Shows an evaluation on dev."""
-        scored = "" if score is None else f", {score}"
-        say(f"step {step:,}: {evaluation}{scored}" + (" (best so far)" if better else ""))
+        say(f"step {step:,}: dev {_line(evaluation, score)}" + (" (best so far)" if better else ""))
         if not math.isfinite(evaluation.perplexity):
             say(
                 "Training has diverged, or is about to. Delete the checkpoints since then, and resume with a lower "
@@ -138,6 +134,10 @@ class Progress:
             )
         self._record("dev", step, evaluation, score)
         self._since = time.monotonic()  # evaluation is not counted as training time
+
+
+def _line(evaluation: Evaluation, score: Score | None) -> str:
+    return str(evaluation) if score is None else f"{evaluation}, {score}"
 
 
 def _as_markdown(text: str) -> str:

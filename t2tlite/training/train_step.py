@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from t2tlite.config import T2T_SCHEDULE, HParams
+from t2tlite.config import T2T_SCHEDULE
 from t2tlite.data.input_pipeline import Part
 from t2tlite.tokens import PAD
 from t2tlite.training.learning_rates import PaperSchedule
@@ -58,15 +58,19 @@ class FusedAdam(keras.optimizers.Adam):
         )
 
 
-def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
-    """Adam with the paper's betas, epsilon and learning rate (5.3); float16 adds dynamic loss scaling."""
+def make_optimizer(model: Seq2SeqModel) -> keras.optimizers.Optimizer:
+    """Adam with the paper's betas, epsilon and learning rate (5.3) for the weights of a built model.
+
+    With float16 it adds dynamic loss scaling.
+    """
+    hparams = model.hparams
     schedule = PaperSchedule(
         hparams.hidden_size,
         hparams.learning_rate_warmup_steps,
         hparams.learning_rate_constant,
         first_step=0 if hparams.learning_rate_schedule == T2T_SCHEDULE else 1,
     )
-    adam = FusedAdam(
+    optimizer: keras.optimizers.Optimizer = FusedAdam(
         schedule,
         beta_1=hparams.optimizer_adam_beta1,
         beta_2=hparams.optimizer_adam_beta2,
@@ -74,16 +78,18 @@ def make_optimizer(hparams: HParams) -> keras.optimizers.Optimizer:
         name="adam",
     )
     if hparams.dtype_policy == "mixed_float16":
-        return keras.optimizers.LossScaleOptimizer(adam, name="loss_scale")
-    return adam
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer, name="loss_scale")
+    optimizer.build(model.trainable_variables)
+    return optimizer
 
 
-def make_gradients(model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer, hparams: HParams) -> Gradients:
+def make_gradients(model: Seq2SeqModel, optimizer: keras.optimizers.Optimizer) -> Gradients:
     """A function of a replica's part of a batch: its share of the loss and of each weight's gradient.
 
     The sum of the losses is divided by the target tokens of the global batch, so the shares of any number of
     replicas add up to the loss and the gradients of the batch.
     """
+    hparams = model.hparams
 
     @tf.function(reduce_retracing=True, autograph=False, jit_compile=hparams.jit_compile)
     def gradients(inputs: Tensor, targets: Tensor, tokens: Tensor, seed: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -116,7 +122,6 @@ def make_train_step(
     strategy: tf.distribute.Strategy,
     model: Seq2SeqModel,
     optimizer: keras.optimizers.Optimizer,
-    hparams: HParams,
     gradients: Gradients | None = None,
 ) -> Callable[..., StepResult]:
     """A function that takes an iterator of distributed `Part`s, makes a step, and returns a StepResult.
@@ -124,7 +129,7 @@ def make_train_step(
     A second argument, a float32 scalar, is 1 on workers that were asked to stop; by default 0. `gradients` is what
     `make_gradients` returned for the same model, where that is used elsewhere, too.
     """
-    gradients = gradients or make_gradients(model, optimizer, hparams)
+    gradients, hparams = gradients or make_gradients(model, optimizer), model.hparams
 
     def replica_step(part: Part, stop: Tensor) -> Tensor:
         loss, sums = gradients(part)

@@ -93,5 +93,7 @@ def test_loss_of_nan_stops_the_run(tiny_run, tmp_path, fake_dev_losses, monkeypa
     losses = iter([1.0, 1.0, loss])
     monkeypatch.setattr(loop, "make_train_step", lambda *_: lambda *_: StepResult(next(losses), 10.0, 12.0))
     assert small(tiny_run, tmp_path / "run", "--train_steps=3", "--local_eval_frequency=5") == 1
-    assert f"The loss became {loss} at step 3. Checkpoints from before are intact." in capsys.readouterr().err
+    stderr = capsys.readouterr().err
+    assert f"diverged: the loss is {loss} at step 3, which is not saved. " in stderr
+    assert "Checkpoints from before are intact." in stderr
     assert checkpoint_names(tmp_path / "run") == []

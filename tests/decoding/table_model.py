@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import tensorflow as tf
+from numpy_softmax import log_softmax
 
 from t2tlite.decoding.beam_search import beam_search
 
@@ -11,11 +12,6 @@ from t2tlite.decoding.beam_search import beam_search
 
 VOCAB, LENGTH, EOS = 5, 4, 1
 BEAM = 160  # 2 M candidates hold every continuation of the 4^3 hypotheses alive before the last position
-
-
-def log_softmax(x: np.ndarray) -> np.ndarray:
-    x = x.astype(np.float64)
-    return x - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)) - x.max(-1, keepdims=True)
 
 
 class TableModel:

@@ -117,11 +117,11 @@ def test_target_that_fills_all_learned_positions_is_aligned():
     hparams = HParams(hidden_size=16, filter_size=16, num_hidden_layers=1, num_heads=2, pos="emb", max_length=4)
     model = build_transformer(hparams, 20, 20)
     decoder = TensorFlowEngine(model).decoder(DecodeHParams())
-    source, target = [5, 6, 7], list(range(3, 3 + model.max_positions))
+    source, target = [5, 6, 7], list(range(3, 3 + model.hparams.max_positions))
     ((number, weights),) = decoder.cross_attention([source], [target])
     (cross,) = model.attention(np.array([[*source, 1]]), np.array([target])).cross
     np.testing.assert_allclose(weights, np.asarray(cross)[0].mean(0)[:, :-1], atol=1e-6)
-    assert (number, weights.shape) == (0, (model.max_positions, 3))
+    assert (number, weights.shape) == (0, (model.hparams.max_positions, 3))
 
 
 def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
@@ -132,7 +132,7 @@ def test_cross_attention_is_computed_when_its_batch_is_needed(monkeypatch):
         return np.zeros((len(sources), 9, 9), np.float32)
 
     monkeypatch.setattr(Decoder, "_attend_batch", attend)
-    decoder = TensorFlowEngine(SimpleNamespace(max_positions=None)).decoder(DecodeHParams(batch_size=16))
+    decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(batch_size=16))
     weights = decoder.cross_attention([[5] * 7] * 6, [[5] * 3] * 6)
     assert computed == []
     assert [(number, len(computed)) for number, _ in weights] == [(0, 1), (1, 1), (2, 2), (3, 2), (4, 3), (5, 3)]

@@ -6,9 +6,11 @@ import itertools
 import keras
 import numpy as np
 import pytest
-import tensor2tensor_checkpoint
 import tensorflow as tf
-from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
+from numpy_softmax import log_softmax
+from table_model import BEAM, EOS, LENGTH, VOCAB, TableModel, padded
+from tensor2tensor_checkpoint import logits_fixture
+from tiny_transformer import SOURCES
 
 from t2tlite.config import HParams
 from t2tlite.decoding import beam_search as beam_search_module
@@ -99,7 +101,6 @@ def test_live_hypotheses_where_nothing_ended(penalise):
 
 # A tiny Transformer, whose cache and positions take part.
 
-SOURCES = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 MAX_LENGTHS = np.array([8, 5, 7], np.int32)
 
 
@@ -270,14 +271,7 @@ MODES = {
 @pytest.fixture(scope="module")
 def theirs(t2t):
     """A function that gives the data and the model of a fixture; each is loaded once."""
-
-    @functools.cache
-    def load(name):
-        data = np.load(t2t / f"transformer_logits_{name}.npz")
-        hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
-        return data, tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
-
-    return load
+    return functools.cache(functools.partial(logits_fixture, t2t))
 
 
 FAST_MODES = ("greedy", "beam4_top4_alpha0.6", "beam8_top1_alpha0.3", "beam4_top4_alpha0.6_short")

@@ -8,26 +8,31 @@ import pytest
 
 from t2tlite.config import DecodeHParams
 from t2tlite.decoding import decoder, token_decoder
-from t2tlite.decoding.decoder import Decoder, TensorFlowEngine
-from t2tlite.decoding.token_decoder import TokenHypothesis
+from t2tlite.decoding.decoder import Decoder
+from t2tlite.decoding.token_decoder import Sentence, TokenHypothesis
 from t2tlite.programs.runs.load import load
 
 PARSER = {"beam_size": 21, "alpha": 0.3, "extra_length": 300}  # the default of parsing problems
 LENGTHS = [1, 3, 7, 7, 12, 25, 40, 100, 300, 2000] * 200
 
 
-def batches(monkeypatch, lengths, **options):
-    """The numbers of tokens of the sources in each batch."""
-    actual: list[list[int]] = []
+def decoded_batches(monkeypatch, lengths, **options) -> list[list[Sentence]]:
+    """The batches in which sources of these numbers of tokens are decoded."""
+    actual: list[list[Sentence]] = []
 
-    def record(self, sources, max_lengths, prefixes, guides):
-        actual.append([len(source) for source in sources])
-        return [[TokenHypothesis([], 0.0, 0.0)] for _ in sources]
+    def record(self, sentences):
+        actual.append(sentences)
+        return [[TokenHypothesis([], 0.0, 0.0)] for _ in sentences]
 
     monkeypatch.setattr(Decoder, "_decode_batch", record)
-    model = SimpleNamespace(max_positions=None)
-    TensorFlowEngine(model).decoder(DecodeHParams(**options)).decode([[5] * length for length in lengths])
+    decoder = Decoder(SimpleNamespace(max_positions=None), DecodeHParams(**options))
+    decoder.decode([[5] * length for length in lengths])
     return actual
+
+
+def batches(monkeypatch, lengths, **options) -> list[list[int]]:
+    """The numbers of tokens of the sources in each batch."""
+    return [[len(s.ids) for s in batch] for batch in decoded_batches(monkeypatch, lengths, **options)]
 
 
 @pytest.mark.parametrize("options", [{}, PARSER, {"beam_size": 1}, {"beam_size": 8, "extra_length": 1000}])
@@ -54,17 +59,8 @@ def test_the_longest_come_first_and_enough_at_once(monkeypatch):
 
 
 def test_the_length_limit_is_at_most_the_longest_bucket(monkeypatch):
-    limits = []
-
-    def record(self, sources, max_lengths, prefixes, guides):
-        limits.append(max_lengths)
-        return [[TokenHypothesis([], 0.0, 0.0)]]
-
-    monkeypatch.setattr(Decoder, "_decode_batch", record)
-    engine = TensorFlowEngine(SimpleNamespace(max_positions=None))
-    engine.decoder(DecodeHParams(extra_length=2**31 - 1)).decode([[5, 6]])
-    (limit,) = limits
-    assert (limit.tolist(), limit.dtype) == ([token_decoder.LONGEST_BUCKET], np.int32)
+    (batch,) = decoded_batches(monkeypatch, [2], extra_length=2**31 - 1)
+    assert [sentence.max_length for sentence in batch] == [token_decoder.LONGEST_BUCKET]
 
 
 @pytest.mark.parametrize(("batch_size", "rows"), [(1, 1), (64, 8), (4096, 512)])

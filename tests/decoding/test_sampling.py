@@ -4,7 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
-from table_model import EOS, LENGTH, VOCAB, TableModel, log_softmax, padded
+from numpy_softmax import softmax
+from table_model import EOS, LENGTH, VOCAB, TableModel, padded
 
 from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
 from t2tlite.decoding.sampling import draw, sample
@@ -25,7 +26,7 @@ OPTIONS = [
 
 def distribution(logits, temperature=1.0, keep_top_k=0, top_p=1.0, banned=()):
     """Probabilities [V]: of the most probable tokens, made to add up to one."""
-    p = np.exp(log_softmax(np.asarray(logits) / temperature))
+    p = softmax(np.asarray(logits) / temperature)
     p[list(banned)] = 0
     order = np.argsort(-p)
     if keep_top_k:

@@ -4,6 +4,7 @@ import math
 
 import keras
 import numpy as np
+from numpy_softmax import softmax
 
 from t2tlite.layers.attention import MultiHeadAttention
 
@@ -20,11 +21,6 @@ def randomise(layer: keras.layers.Layer, seed: int = 1) -> None:
     """Gives every weight values of its own, those that start at zero or one too."""
     for i, variable in enumerate(layer.variables):
         variable.assign(normal(*variable.shape, seed=seed + i))
-
-
-def softmax(x: np.ndarray) -> np.ndarray:
-    x = np.exp(x - x.max(axis=-1, keepdims=True))
-    return x / x.sum(axis=-1, keepdims=True)
 
 
 def numpy_attention(layer: MultiHeadAttention, x: np.ndarray, memory: np.ndarray, allowed: np.ndarray) -> np.ndarray:

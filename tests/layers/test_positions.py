@@ -21,6 +21,13 @@ def section_3_5(positions, hidden_size: int) -> np.ndarray:
     return table
 
 
+def halves(positions, hidden_size: int) -> np.ndarray:
+    """tensor2tensor's: all sines, then all cosines, of position x 10000^(-i / (d/2 - 1))."""
+    half = hidden_size // 2
+    angles = np.asarray(positions)[:, None] * 10000.0 ** (-np.arange(half) / (half - 1))
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
 @pytest.mark.parametrize("hidden_size", [2, 6, 64, 512])
 def test_the_papers_formula(hidden_size):
     got = keras.ops.convert_to_numpy(sinusoids(np.arange(64), hidden_size))
@@ -51,29 +58,22 @@ def test_halves_are_tensor2tensors(fixtures, key, start, length, hidden_size):
 
 
 def test_halves_by_their_formula():
-    hidden_size, positions = 8, np.arange(12)[:, None]
-    rates = 10000.0 ** (-np.arange(4) / 3)  # [d/2], exponent i / (d/2 - 1)
-    expected = np.concatenate([np.sin(positions * rates), np.cos(positions * rates)], axis=1)
-    np.testing.assert_allclose(sinusoid_halves(np.arange(12), hidden_size), expected, atol=ROUNDING)
+    np.testing.assert_allclose(sinusoid_halves(np.arange(12), 8), halves(range(12), 8), atol=ROUNDING)
     np.testing.assert_allclose(
         sinusoid_halves(np.arange(3), 2), [[0, 1], [np.sin(1), np.cos(1)], [np.sin(2), np.cos(2)]], atol=ROUNDING
     )
 
 
-@pytest.mark.parametrize("kind", ["timing", "timing_halves", "none"])
+@pytest.mark.parametrize(
+    ("kind", "formula"),
+    [("timing", section_3_5), ("timing_halves", halves), ("none", lambda positions, size: 0.0)],
+)
 @pytest.mark.parametrize("start", [0, 7])
-def test_the_layer_adds_them(kind, start):
+def test_the_layer_adds_them(kind, formula, start):
     x = np.random.default_rng(0).normal(size=(2, 5, 8)).astype(np.float32)
-    at = np.arange(start, start + 5)
-    if kind == "timing":
-        expected = section_3_5(at, 8)
-    elif kind == "timing_halves":
-        angles = at[:, None] * 10000.0 ** (-np.arange(4) / 3)
-        expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    else:
-        expected = np.zeros((5, 8))
     layer = Positions(kind, 8)
-    np.testing.assert_allclose(layer(x, start=start), x + expected, atol=ROUNDING)
+    expected = x + formula(range(start, start + 5), 8)
+    np.testing.assert_allclose(layer(x, start=start), expected, atol=ROUNDING)
     assert layer.weights == []
 
 

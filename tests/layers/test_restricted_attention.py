@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention
+from numpy_attention import HEADS, HIDDEN, KEYS, VALUES, normal, numpy_attention, randomise
 
 from t2tlite.layers.attention import MultiHeadAttention, in_blocks, padding_mask
 
@@ -20,8 +20,7 @@ RADII = [1, 2, 3, 4, 7, 20]
 def make(radius: int, causal: bool, dropout: float = 0.0) -> MultiHeadAttention:
     layer = MultiHeadAttention(HIDDEN, HEADS, KEYS, VALUES, dropout, radius=radius, causal=causal)
     layer(normal(1, 2, HIDDEN), normal(1, 2, HIDDEN), np.zeros((1, 1, 1, 2), np.float32))
-    for i, variable in enumerate(layer.variables):
-        variable.assign(normal(*variable.shape, seed=i))
+    randomise(layer, seed=0)
     return layer
 
 

@@ -3,20 +3,18 @@
 Skipped if JAX is not installed: t2tlite itself does not require it.
 """
 
-import functools
 import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+import jax_program
 import numpy as np
 import pytest
+from jax_program import BEAM_SIZE, LENGTH, RATE
 from tiny_transformer import PRE_NORM_AND_EMB, SOURCES, TARGETS, make_transformer
 
-from t2tlite.decoding.beam_search import NEVER, beam_search
-from t2tlite.decoding.constraints import all_of, forced_prefix, min_length, no_repeat_ngram
-from t2tlite.decoding.sampling import sample
+from t2tlite.decoding.beam_search import is_filled
 from t2tlite.models.transformer import Transformer
 
 # B batch, T target length, V vocabulary, M beam size, L most positions
@@ -28,13 +26,11 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"),
 ]
 
-PROGRAM = Path(__file__).with_name("jax_program.py")
-BEAM_SIZE, LENGTH, ALPHA, RATE = 3, 8, 0.6, 0.3  # as in jax_program.py
-SAMPLING = {"temperature": 1.3, "keep_top_k": 8, "top_p": 0.9}
 DROPOUT = "layer_prepostprocess_dropout=0.1,attention_dropout=0.2,relu_dropout=0.3"
 VARIANTS = {"paper": "", "pre_norm": PRE_NORM_AND_EMB, "restricted": "self_attention_radius=3"}
 TARGETS = TARGETS[:, :5]
 PREFIXES = np.array([[7, 7, 0, 0, 0, 0, 0, 0], [0] * 8, [3] + [0] * 7], np.int32)
+MAX_LENGTHS = np.full(len(SOURCES), LENGTH, np.int32)
 UNIFORMS = np.random.default_rng(4).random((3, BEAM_SIZE, LENGTH)).astype(np.float32)
 
 
@@ -45,7 +41,8 @@ def both(request, tmp_path_factory) -> tuple[Transformer, dict[str, np.ndarray]]
     model = make_transformer(f"{DROPOUT},{request.param}")
     model.save(folder / "model.keras")
     np.savez(folder / "ids.npz", sources=SOURCES, targets=TARGETS, prefixes=PREFIXES, uniforms=UNIFORMS)
-    command = [sys.executable, PROGRAM, folder / "model.keras", folder / "ids.npz", folder / "results.npz"]
+    files = (folder / name for name in ("model.keras", "ids.npz", "results.npz"))
+    command = [sys.executable, jax_program.__file__, *files]
     environment = {**os.environ, "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert result.returncode == 0, result.stderr
@@ -63,17 +60,7 @@ def test_logits_equal_tensorflows(both):
 
 def test_beam_search_finds_what_it_finds_under_tensorflow(both):
     model, results = both
-    start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
-    max_lengths = np.full(len(SOURCES), LENGTH, np.int32)
-    ids, scores, log_probs = beam_search(
-        model.decode_step,
-        start_decoding,
-        max_lengths=max_lengths,
-        beam_size=BEAM_SIZE,
-        length=LENGTH,
-        alpha=ALPHA,
-        n_best=BEAM_SIZE,
-    )
+    ids, scores, log_probs = jax_program.search(model, SOURCES, MAX_LENGTHS)
     np.testing.assert_array_equal(results["ids"], ids)  # [B, M, L]
     np.testing.assert_allclose(results["scores"], scores, rtol=1e-4)
     np.testing.assert_allclose(results["log_probs"], log_probs, rtol=1e-4)
@@ -81,19 +68,11 @@ def test_beam_search_finds_what_it_finds_under_tensorflow(both):
 
 def test_constraints_and_sampling_equal_those_under_tensorflow(both):
     model, results = both
-    constrain = functools.partial(
-        forced_prefix,
-        PREFIXES,
-        functools.partial(all_of, [functools.partial(no_repeat_ngram, 1), functools.partial(min_length, 3)]),
-    )
-    how = {"max_lengths": np.full(3, LENGTH, np.int32), "alpha": ALPHA, "constrain": constrain}
-    start_decoding = functools.partial(model.start_decoding, SOURCES, BEAM_SIZE)
-    best = beam_search(model.decode_step, start_decoding, beam_size=BEAM_SIZE, length=LENGTH, n_best=BEAM_SIZE, **how)
-    drawn = sample(model.decode_step, start_decoding(LENGTH), uniforms=UNIFORMS, **SAMPLING, **how)
-    for name, result in (("constrained", best), ("sampled", drawn)):
+    expected = jax_program.constrained(model, SOURCES, MAX_LENGTHS, PREFIXES, UNIFORMS)
+    for name, result in zip(("constrained", "sampled"), expected, strict=True):
         np.testing.assert_array_equal(results[f"{name}_ids"], result.ids)
         np.testing.assert_allclose(results[f"{name}_log_probs"], result.log_probs, rtol=1e-4)
-        first = np.asarray(result.ids)[0, np.asarray(result.scores)[0] > NEVER]  # empty slots left out
+        first = np.asarray(result.ids)[0, is_filled(np.asarray(result.scores))[0]]  # empty slots left out
         assert len(first)
         assert (first[:, :2] == 7).all()
 

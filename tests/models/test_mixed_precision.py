@@ -3,16 +3,16 @@
 import dataclasses
 import functools
 
-import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 import tiny_training
-from tiny_training import VOCAB
+from tiny_training import part_of
+from tiny_transformer import SOURCES
 
 from t2tlite.data.input_pipeline import Part
 from t2tlite.decoding.beam_search import beam_search
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.tokens import EOS
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
@@ -20,13 +20,11 @@ HPARAMS = tiny_training.HPARAMS.override(
     "layer_prepostprocess_dropout=0.1,learning_rate_warmup_steps=8,learning_rate_constant=0.2"
 )
 POLICIES = ["mixed_float16", pytest.param("mixed_bfloat16", marks=pytest.mark.slow)]
-INPUTS = np.array([[5, 9, 3, 7, 1, 0], [8, 1, 0, 0, 0, 0], [4, 4, 10, 6, 2, 1]], np.int32)
 TARGETS = np.array([[6, 2, 9, 1, 0], [3, 8, 5, 10, 1], [9, 1, 0, 0, 0]], np.int32)
 
 
 def make_model(policy: str) -> Transformer:
-    keras.utils.set_random_seed(1)
-    return build_transformer(dataclasses.replace(HPARAMS, dtype_policy=policy), VOCAB, VOCAB)
+    return tiny_training.make_model(dataclasses.replace(HPARAMS, dtype_policy=policy))
 
 
 @pytest.fixture(scope="module")
@@ -37,12 +35,11 @@ def single() -> Transformer:
 @pytest.fixture(scope="module", params=POLICIES)
 def trained(request):
     """A model's weights before training, losses of training it on one batch, the model, and its optimizer."""
-    hparams = dataclasses.replace(HPARAMS, dtype_policy=request.param)
-    model, optimizer = make_model(request.param), make_optimizer(hparams)
+    model = make_model(request.param)
+    optimizer = make_optimizer(model)
     start = model.get_weights()
-    part = Part(INPUTS[None], TARGETS[None], np.float32(np.count_nonzero(TARGETS)), np.array([[1, 2]], np.int32))
-    batches = iter(tf.data.Dataset.from_tensors(part).repeat())
-    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    batches = iter(tf.data.Dataset.from_tensors(part_of(SOURCES, TARGETS, seed=(1, 2))).repeat())
+    step = make_train_step(tf.distribute.get_strategy(), model, optimizer)
     return start, [float(step(batches).loss) for _ in range(30)], model, optimizer
 
 
@@ -68,10 +65,10 @@ def test_logits_are_near_single_precisions(trained, single):
     start, _, model, _ = trained
     after = model.get_weights()
     model.set_weights(start)
-    logits = model(INPUTS, TARGETS)
+    logits = model(SOURCES, TARGETS)
     model.set_weights(after)
     single.set_weights(start)
-    expected = np.asarray(single(INPUTS, TARGETS))
+    expected = np.asarray(single(SOURCES, TARGETS))
     assert logits.dtype == tf.float32
     step = {"bfloat16": 2**-8, "float16": 2**-11}[model.compute_dtype]  # relative distance to the next number
     np.testing.assert_allclose(logits, expected, atol=8 * step * np.abs(expected).max())
@@ -82,7 +79,7 @@ def test_beam_search_finds_what_single_precision_finds(trained, single):
     single.set_weights(model.get_weights())
     results = []
     for each in (model, single):
-        start = functools.partial(each.start_decoding, INPUTS, 3)
+        start = functools.partial(each.start_decoding, SOURCES, 3)
         limits = np.full(3, 6, np.int32)
         ids, scores, _ = beam_search(each.decode_step, start, max_lengths=limits, beam_size=3, length=6, alpha=0.6)
         assert scores.dtype == tf.float32
@@ -97,14 +94,13 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     # Strategies of several sizes in one process must not share the keys of their collective operations.
     monkeypatch.setattr(tf.distribute.MirroredStrategy, "_collective_key_base", 5000)
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
-    hparams = dataclasses.replace(HPARAMS, dtype_policy="mixed_float16")
     with strategy.scope():
-        model, optimizer = make_model("mixed_float16"), make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
+        model = make_model("mixed_float16")
+        optimizer = make_optimizer(model)
     start, norms = model.get_weights(), []
     # An element for each replica: the first has padding alone, and so no gradient that could overflow.
     parts = Part(
-        inputs=np.stack([0 * INPUTS, INPUTS])[:, None],
+        inputs=np.stack([0 * SOURCES, SOURCES])[:, None],
         targets=np.stack([0 * TARGETS, TARGETS])[:, None],
         tokens=np.full(2, np.count_nonzero(TARGETS), np.float32),
         seeds=np.zeros((2, 1, 2), np.int32),
@@ -112,7 +108,7 @@ def test_an_overflow_on_one_replica_skips_the_step_on_all(cpu_devices, monkeypat
     batches = iter(
         strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.from_tensor_slices(parts).repeat())
     )
-    step = make_train_step(strategy, model, optimizer, hparams)
+    step = make_train_step(strategy, model, optimizer)
     optimizer.dynamic_scale.assign(2.0**40)
     assert np.isfinite(float(step(batches).loss))
     assert optimizer.dynamic_scale.numpy() == 2.0**39

@@ -2,16 +2,14 @@
 
 import numpy as np
 import pytest
-import tensor2tensor_checkpoint
+from tensor2tensor_checkpoint import logits_fixture
 
 from t2tlite.training.train_step import smoothed_cross_entropy
 
 
 @pytest.mark.parametrize("name", ["postnorm_notse", "prenorm", "prenorm_unshared"])
 def test_logits(t2t, name):
-    data = np.load(t2t / f"transformer_logits_{name}.npz")
-    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
-    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
+    data, model = logits_fixture(t2t, name)
     logits = model(data["inputs"], data["targets"])
     np.testing.assert_allclose(logits, data["logits"], atol=1e-4)
 

@@ -32,14 +32,14 @@ def parameters(hparams: HParams, source_vocabulary: int, target_vocabulary: int 
         pytest.param("use_target_space_embedding=true", marks=pytest.mark.slow),
         "num_encoder_layers=2,num_decoder_layers=3,attention_key_channels=4,attention_value_channels=8,pos=emb,"
         "shared_embedding_and_softmax_weights=false,layer_preprocess_sequence=n,layer_postprocess_sequence=da,"
-        "use_target_space_embedding=true",
+        "use_target_space_embedding=true,self_attention_radius=3",
     ],
 )
 def test_parameters_are_those_of_the_built_model(changes):
     hparams = SMALL.override(changes)
     model = build_transformer(hparams, 50, 50)
-    variables = [*model.trainable_variables, *model.non_trainable_variables]
-    assert parameters(hparams, 50) == sum(int(tf.size(variable)) for variable in variables)
+    sizes = [int(tf.size(variable)) for variable in (*model.trainable_variables, *model.non_trainable_variables)]
+    assert parameters(hparams, 50) == model.count_params() == sum(sizes)
 
 
 @pytest.mark.parametrize("sizes", [(50, 70), pytest.param((70, 50), marks=pytest.mark.slow)])

@@ -24,9 +24,9 @@ ON_GPU = {"GPU", "DEFAULT"}
 NO_KERNEL_NEEDED = set("_Arg _Retval Placeholder StatefulPartitionedCall PartitionedCall While If Assert".split())
 
 
-def tiny(policy: str) -> tuple[HParams, Transformer]:
+def tiny(policy: str) -> Transformer:
     hparams = HParams().override(f"num_hidden_layers=1,hidden_size=32,filter_size=64,num_heads=4,dtype_policy={policy}")
-    return hparams, build_transformer(hparams, VOCAB_SIZE, VOCAB_SIZE)
+    return build_transformer(hparams, VOCAB_SIZE, VOCAB_SIZE)
 
 
 def nodes(function) -> Iterator[node_def_pb2.NodeDef]:
@@ -69,10 +69,9 @@ def test_an_operation_without_a_gpu_kernel_is_noticed():
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_training_step(policy):
-    hparams, model = tiny(policy)
-    optimizer = make_optimizer(hparams)
-    optimizer.build(model.trainable_variables)
-    gradients = make_gradients(model, optimizer, hparams)
+    model = tiny(policy)
+    optimizer = make_optimizer(model)
+    gradients = make_gradients(model, optimizer)
 
     @tf.function(autograph=False)
     def step(inputs, targets, tokens, seeds):
@@ -87,7 +86,7 @@ def test_training_step(policy):
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_evaluation(policy):
-    _, model = tiny(policy)
+    model = tiny(policy)
 
     @tf.function(autograph=False)
     def evaluate(inputs, targets):
@@ -108,7 +107,7 @@ def test_evaluation(policy):
     ],
 )
 def test_search(policy, options):
-    _, model = tiny(policy)
+    model = tiny(policy)
     decode = DecodeHParams().override(options)
     extra = {"uniforms": EXTRA_SPECS["uniforms"]} if decode.samples else {}
 

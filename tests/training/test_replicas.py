@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from eager import run_eagerly
-from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
+from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, random_store
 
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import distribute, distribute_shape
 from t2tlite.data.token_store import TokenStore
-from t2tlite.models.transformer import Transformer, build_transformer
+from t2tlite.models.transformer import Transformer
 from t2tlite.training.evaluation import Evaluation, make_evaluation
 from t2tlite.training.train_step import (
     make_gradients,
@@ -59,16 +59,14 @@ def train(store: TokenStore, strategy: tf.distribute.Strategy, eagerly: bool = F
     assert hparams.accumulate_steps == 4 // replicas
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas, seed=3)
     with strategy.scope():
-        keras.utils.set_random_seed(1)
-        model = build_transformer(hparams, VOCAB, VOCAB)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    gradients = make_gradients(model, optimizer, hparams)
-    step = make_train_step(strategy, model, optimizer, hparams, gradients)
+        model = make_model(hparams)
+        optimizer = make_optimizer(model)
+    gradients = make_gradients(model, optimizer)
+    step = make_train_step(strategy, model, optimizer, gradients)
     batches = iter(distribute(strategy, store, plan, 0, STEPS, hparams.accumulate_steps))
     with run_eagerly() if eagerly else contextlib.nullcontext():
         results = [step(batches) for _ in range(STEPS)]
-    evaluate = make_evaluation(strategy, model, store, hparams)
+    evaluate = make_evaluation(strategy, model, store)
     assert optimizer.iterations.numpy() == STEPS
     values = [[float(getattr(r, name)) for r in results] for name in ("loss", "gradient_norm", "tokens")]
     trial = make_trial(strategy, gradients)
@@ -125,6 +123,5 @@ def test_trial_returns_the_loss_and_changes_nothing(together):
 
 
 def test_training_moves_the_weights(store, alone):
-    keras.utils.set_random_seed(1)
-    start = build_transformer(HPARAMS, VOCAB, VOCAB).get_weights()
+    start = make_model(HPARAMS).get_weights()
     assert max(np.abs(a - b).max() for a, b in zip(start, alone.weights, strict=True)) > 1e-3

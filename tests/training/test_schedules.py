@@ -61,19 +61,16 @@ def test_tensor2tensors_rates(fixtures, name, hidden_size):
     assert (ours[0] == 0.0) == (first_step == 0)
 
 
-def test_the_first_update_uses_step_1():
+@pytest.mark.parametrize("first_step", [0, 1])
+def test_the_first_updates_use_the_first_steps(first_step):
+    """Step 0, tensor2tensor's, changes nothing."""
     weight = keras.Variable([1.0])
-    keras.optimizers.SGD(PaperSchedule(64, 10, 5.0)).apply([np.ones(1, np.float32)], [weight])
-    np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
-
-
-def test_the_first_update_may_be_step_0():
-    weight = keras.Variable([1.0])
-    sgd = keras.optimizers.SGD(PaperSchedule(64, 10, 5.0, first_step=0))
-    sgd.apply([np.ones(1, np.float32)], [weight])
-    assert weight.numpy()[0] == 1.0
-    sgd.apply([np.ones(1, np.float32)], [weight])
-    np.testing.assert_allclose(1.0 - weight.numpy()[0], 5.0 * formula_3(1, 64, 10), rtol=1e-4)
+    sgd = keras.optimizers.SGD(PaperSchedule(64, 10, 5.0, first_step))
+    expected = 0.0
+    for step in (first_step, first_step + 1):
+        sgd.apply([np.ones(1, np.float32)], [weight])
+        expected += 5.0 * formula_3(step, 64, 10) if step else 0.0
+        np.testing.assert_allclose(1.0 - weight.numpy()[0], expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("first_step", [0, 1])

@@ -2,32 +2,24 @@
 
 import dataclasses
 import math
+from types import SimpleNamespace
 
 import keras
 import numpy as np
 import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
-from tiny_training import GLOBAL_TOKENS, HPARAMS, VOCAB, random_store
+from numpy_softmax import log_softmax
+from tiny_training import GLOBAL_TOKENS, HPARAMS, make_model, part_of, random_store
 
 from t2tlite.config import HParams
 from t2tlite.data.batch_plan import training_plan
 from t2tlite.data.input_pipeline import Part, distribute_shape, load_part
 from t2tlite.data.token_store import TokenStore
-from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.evaluation import make_evaluation
-from t2tlite.training.train_step import (
-    make_optimizer,
-    make_train_step,
-    make_trial,
-)
+from t2tlite.training.train_step import make_optimizer, make_train_step, make_trial
 
 # A micro-batches, R rows, S source length, T target length
-
-
-def make_model(hparams: HParams) -> Transformer:
-    keras.utils.set_random_seed(1)
-    return build_transformer(hparams, VOCAB, VOCAB)
 
 
 @pytest.fixture(scope="module")
@@ -39,24 +31,17 @@ def one(part: Part):
     return iter([Part(*(tf.constant(value) for value in part))])
 
 
-def part_of(inputs: np.ndarray, targets: np.ndarray) -> Part:
-    """One micro-batch of rows that are already padded."""
-    seeds = np.zeros((1, 2), np.int32)
-    return Part(inputs[None], targets[None], np.float32(np.count_nonzero(targets)), seeds)
-
-
 @pytest.mark.parametrize(
     "name", ["postnorm_notse", pytest.param("prenorm", marks=pytest.mark.slow), "prenorm_unshared"]
 )
 def test_loss_and_gradients_equal_tensor2tensors(t2t, eagerly, name):
-    data = np.load(t2t / f"transformer_logits_{name}.npz")
-    hparams = tensor2tensor_checkpoint.hparams_of(data["hparams_json"])
+    data, model = tensor2tensor_checkpoint.logits_fixture(t2t, name)
+    hparams = model.hparams
     assert hparams.label_smoothing == 0.1
-    model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "var"))
     expected = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "grad"))
     before = model.get_weights()
     # Descent at rate 1 takes the gradient itself off each weight.
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
     result = step(one(part_of(data["inputs"], data["targets"])))
     np.testing.assert_allclose(result.loss, data["loss_numerator_ls0_1"] / data["loss_denominator"], rtol=1e-5)
     assert result.tokens == np.count_nonzero(data["inputs"]) + np.count_nonzero(data["targets"])
@@ -72,7 +57,7 @@ def descent(hparams: HParams) -> tuple[list[np.ndarray], list[np.ndarray], list[
     model = make_model(hparams)
     before = model.get_weights()
     inputs, targets = np.array([[3, 4, 5, 1], [6, 1, 0, 0]], np.int32), np.array([[7, 8, 1], [9, 1, 0]], np.int32)
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
     norm = float(step(one(part_of(inputs, targets))).gradient_norm)
     taken = [old - new for old, new in zip(before, model.get_weights(), strict=True)]
     return before, taken, [weight.path for weight in model.trainable_variables], norm
@@ -100,8 +85,8 @@ def test_clipped_gradients_have_the_global_norm(eagerly, share):
 
 def train(hparams: HParams, store: TokenStore, steps: int) -> tuple[list[float], list[np.ndarray]]:
     """Losses and final weights of a few steps."""
-    model, optimizer = make_model(hparams), make_optimizer(hparams)
-    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    model = make_model(hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, make_optimizer(model))
     plan = training_plan(hparams, store.source_lengths, store.target_lengths, replicas=1, seed=3)
     parts = [load_part(store, plan, k, 0, 1, hparams.accumulate_steps) for k in range(steps)]
     assert all(len(part.inputs) == hparams.accumulate_steps for part in parts)
@@ -148,7 +133,7 @@ def test_rows_and_columns_of_padding_change_nothing(eagerly):
     targets = np.array([[6, 2, 1], [3, 8, 1]], np.int32)
     model = make_model(hparams)
     start = model.get_weights()
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0), hparams)
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(1.0))
     plain = step(one(part_of(inputs, targets)))
     weights = model.get_weights()
     model.set_weights(start)
@@ -164,9 +149,8 @@ def test_dropout_follows_the_seeds_of_the_part(eagerly):
     hparams = dataclasses.replace(HPARAMS, layer_prepostprocess_dropout=0.3)
     inputs, targets = np.array([[5, 9, 3, 1]], np.int32), np.array([[6, 2, 1]], np.int32)
     model = make_model(hparams)
-    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0), hparams)
-    part = part_of(inputs, targets)
-    losses = [float(step(one(part._replace(seeds=np.array([[4, n]], np.int32)))).loss) for n in (1, 1, 2)]
+    step = make_train_step(tf.distribute.get_strategy(), model, keras.optimizers.SGD(0.0))
+    losses = [float(step(one(part_of(inputs, targets, seed=(4, n)))).loss) for n in (1, 1, 2)]
     assert losses[0] == losses[1] != losses[2]
 
 
@@ -182,8 +166,8 @@ def evaluated(store):
         variable.assign_add(0.3 * random.normal(size=variable.shape).astype(np.float32))
     every = np.arange(len(store))
     targets = store.targets(every, 16)
-    logits = np.asarray(model(store.sources(every, 16), targets), np.float64)  # [N, T, V]
-    log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    logits = np.asarray(model(store.sources(every, 16), targets))  # [N, T, V]
+    log_probs = log_softmax(logits)
     tokens = []
     for row, length in enumerate(store.target_lengths):
         at = np.arange(length)
@@ -195,7 +179,7 @@ def evaluated(store):
 def test_evaluation_equals_numpys(store, evaluated, eagerly):
     model, tokens = evaluated
     log_probs, hits = (np.concatenate(values) for values in zip(*tokens, strict=True))
-    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, HPARAMS)()
+    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store)()
     assert evaluation.tokens == len(log_probs) == store.target_lengths.sum()
     assert evaluation.loss == pytest.approx(-log_probs.mean(), rel=1e-5)
     assert evaluation.accuracy == pytest.approx(hits.mean(), rel=1e-6)
@@ -203,20 +187,20 @@ def test_evaluation_equals_numpys(store, evaluated, eagerly):
     assert evaluation.perplexity == pytest.approx(math.exp(-log_probs.mean()), rel=1e-4)
 
 
-def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated, eagerly):
+def test_evaluation_counts_pairs_longer_than_max_length(store, evaluated, eagerly, monkeypatch):
     model, tokens = evaluated
-    hparams = dataclasses.replace(HPARAMS, max_length=6, batch_size=48)
-    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store, hparams)()
+    monkeypatch.setattr(model, "hparams", dataclasses.replace(HPARAMS, max_length=6, batch_size=48))
+    evaluation = make_evaluation(tf.distribute.get_strategy(), model, store)()
     assert evaluation.tokens == store.target_lengths.sum()
     assert evaluation.loss == pytest.approx(-np.concatenate([t[0] for t in tokens]).mean(), rel=1e-5)
 
 
 def test_evaluation_of_some_batches(store, evaluated, eagerly):
-    evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, HPARAMS, max_batches=2)()
+    evaluation = make_evaluation(tf.distribute.get_strategy(), evaluated[0], store, max_batches=2)()
     assert 0 < evaluation.tokens < store.target_lengths.sum()
 
 
 def test_learned_positions_must_reach_the_longest_pair(store):
-    hparams = dataclasses.replace(HPARAMS, pos="emb", max_length=8)
+    model = SimpleNamespace(hparams=dataclasses.replace(HPARAMS, pos="emb", max_length=8))
     with pytest.raises(ValueError, match=r"reach max_length tokens. Received: max_length=8.* has 12. Raise max_length"):
-        make_evaluation(tf.distribute.get_strategy(), None, store, hparams)
+        make_evaluation(tf.distribute.get_strategy(), model, store)

@@ -7,10 +7,10 @@ import pytest
 import tensor2tensor_checkpoint
 import tensorflow as tf
 from tensor2tensor_checkpoint import TWO_VOCABULARIES
+from tiny_training import part_of
 
 import t2tlite.hparams  # noqa: F401  (registers the sets)
 from t2tlite import registry
-from t2tlite.data.input_pipeline import Part
 from t2tlite.training.train_step import make_optimizer, make_train_step
 
 # What the fixture's hparams change in transformer_base_t2t. Its "legacy" schedule is 10 * learning_rate * formula (3).
@@ -26,22 +26,15 @@ CHANGES_OF_TWO_VOCABULARIES = (
 )
 
 
-def train(model, hparams, data, attempts=1):
+def train(model, data, attempts=1):
     """Losses and learning rates of as many steps on the fixture's batch as it has.
 
     The second attempt and later ones start from weights that differ by 1e-7 of their size, and the first attempt whose
     losses are the fixture's is the last.
     """
-    optimizer = make_optimizer(hparams)
-    optimizer.build(model.trainable_variables)
-    part = Part(
-        inputs=data["inputs"][None],
-        targets=data["targets"][None],
-        tokens=np.float32(np.count_nonzero(data["targets"])),
-        seeds=np.zeros((1, 2), np.int32),
-    )
-    batches = iter(tf.data.Dataset.from_tensors(part).repeat())
-    step = make_train_step(tf.distribute.get_strategy(), model, optimizer, hparams)
+    optimizer = make_optimizer(model)
+    batches = iter(tf.data.Dataset.from_tensors(part_of(data["inputs"], data["targets"])).repeat())
+    step = make_train_step(tf.distribute.get_strategy(), model, optimizer)
     start, random = model.get_weights(), np.random.default_rng(1)
     for attempt in range(attempts):
         if attempt:
@@ -80,7 +73,7 @@ def trained(t2t):
     )
     model = tensor2tensor_checkpoint.load(hparams, tensor2tensor_checkpoint.variables_of(data, "init"))
     start = model.get_weights()
-    losses, rates = train(model, hparams, data, ATTEMPTS[size])
+    losses, rates = train(model, data, ATTEMPTS[size])
     return data, hparams, losses, rates, start, model
 
 
@@ -127,7 +120,7 @@ def test_its_own_schedule_and_separate_embeddings():
     load = functools.partial(tensor2tensor_checkpoint.load, hparams, target_space=int(data["target_space_id"]))
     model = load(tensor2tensor_checkpoint.variables_of(data, "init"))
     start = model.get_weights()
-    losses, rates = train(model, hparams, data)
+    losses, rates = train(model, data)
     np.testing.assert_allclose(rates, data["learning_rates"], rtol=1e-6)
     assert rates[0] == 0.0
     np.testing.assert_allclose(losses, data["losses"], rtol=1e-4)

@@ -99,10 +99,6 @@ def test_worker_without_a_folder_writes_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_run_without_a_record(tmp_path):
-    assert RunFolder(tmp_path).costs() == []
-
-
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"costs": [{"step": 3}]}', '{"costs": 7}'])
 def test_damaged_record(tmp_path, text):
     (tmp_path / "cost.json").write_text(text.replace("{", '{"format_version": 1, ', 1).replace(", }", "}"))

@@ -137,8 +137,7 @@ def test_chief_can_save_alone(cpu_devices, policy):
     strategy = tf.distribute.MirroredStrategy(cpu_devices[:2])
     with strategy.scope():
         model = build_transformer(hparams, 20, 20)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
+        optimizer = make_optimizer(model)
     kept = [variable.value for variable in (*model.variables, *optimizer.variables)]
     assert len(kept) > 30
     assert {variable.synchronization for variable in kept} <= {

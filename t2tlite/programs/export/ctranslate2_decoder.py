@@ -19,8 +19,7 @@ import numpy as np
 from t2tlite.config import DecodeHParams, HParams
 from t2tlite.decoding.engine import CTRANSLATE2
 from t2tlite.decoding.length_penalty import length_penalty
-from t2tlite.decoding.token_decoder import OutOfMemoryError, TokenDecoder, TokenHypothesis
-from t2tlite.decoding.tree_guide import Guide
+from t2tlite.decoding.token_decoder import OutOfMemoryError, Sentence, TokenDecoder, TokenHypothesis
 from t2tlite.tokens import EOS, PAD
 from t2tlite.types import AttentionWeights, Seq2SeqModel, Tensor
 from t2tlite.vocabularies.text_encoder import TextEncoder
@@ -168,32 +167,26 @@ class CTranslate2Decoder(TokenDecoder):
         self._penalties = self._rules.penalties(options)
         self._alpha = options.alpha if self._penalties.any else 0.0
 
-    def _decode_batch(
-        self,
-        sources: list[Sequence[int]],
-        max_lengths: np.ndarray,
-        prefixes: list[Sequence[int]],
-        guides: list[Guide],
-    ) -> list[list[TokenHypothesis]]:
+    def _decode_batch(self, sentences: list[Sentence]) -> list[list[TokenHypothesis]]:
         """Sentences that exceed their own limit are decoded again: CTranslate2 has one limit for a batch."""
-        n_best = self._search(sources, int(max_lengths.max()))
+        n_best = self._search(sentences, max(sentence.max_length for sentence in sentences))
         too_long: dict[int, list[int]] = defaultdict(list)  # by limit
-        for i, hypotheses in enumerate(n_best):
-            limit = int(max_lengths[i])
-            if any(len(tokens) > limit for tokens, _ in hypotheses):
-                too_long[limit].append(i)
+        for i, (sentence, hypotheses) in enumerate(zip(sentences, n_best, strict=True)):
+            if any(len(tokens) > sentence.max_length for tokens, _ in hypotheses):
+                too_long[sentence.max_length].append(i)
         for limit, indices in too_long.items():
-            for i, hypotheses in zip(indices, self._search([sources[i] for i in indices], limit), strict=True):
+            again = self._search([sentences[i] for i in indices], limit)
+            for i, hypotheses in zip(indices, again, strict=True):
                 n_best[i] = hypotheses
         return [self._ranked(hypotheses) for hypotheses in n_best]
 
-    def _search(self, sources: list[Sequence[int]], limit: int) -> list[list[tuple[list[str], float]]]:
-        """The tokens (with EOS if decoded) and the log-probability of each hypothesis of each source."""
+    def _search(self, sentences: list[Sentence], limit: int) -> list[list[tuple[list[str], float]]]:
+        """The tokens (with EOS if decoded) and the log-probability of each hypothesis of each sentence."""
         beam_size = self.options.beam_size
         alpha = self.options.alpha if beam_size > 1 else 0.0  # it divides log-probabilities by length ** alpha
         try:
             results = self._translator.translate_batch(
-                [[self._source_tokens[i] for i in source] for source in sources],
+                [[self._source_tokens[i] for i in sentence.ids] for sentence in sentences],
                 beam_size=beam_size,
                 num_hypotheses=beam_size,
                 length_penalty=alpha,

@@ -52,7 +52,7 @@ def verify(model: TextDecoder, folder: Path, settings: Settings, sentences: Sequ
     quantization = settings.quantization or FLOAT32
     keras = compare.keras_model(model)
     engine = CTranslate2Engine(
-        folder, model.encoders, quantization, keras.max_positions, keras.count_params(), lambda: keras
+        folder, model.encoders, quantization, keras.hparams.max_positions, keras.count_params(), lambda: keras
     )
     models = compare.by_tensorflow(model), TextDecoder(engine, model.encoders, model.manifest)
     equal = []

@@ -59,7 +59,7 @@ class DecodingGraph:
     def __init__(self, model: TextDecoder, options: DecodeHParams) -> None:
         self._model, self._options = keras_model(model), options
         self._limit = model.max_source_tokens
-        self._longest = self._model.max_positions or LONGEST_BUCKET
+        self._longest = self._model.hparams.max_positions or LONGEST_BUCKET
         self.task = TASKS[model.task.name]
         self._source_form = TASKS[model.task_under(options).name].source
         self.source, self.target = map(graph_text, model.encoders)
@@ -79,7 +79,7 @@ class DecodingGraph:
 
         default = tf.function(by_default, autograph=False, input_signature=(self.source.spec("sentences"),))
         module = tf.Module()
-        module.weights = [variable.value for variable in self._model.variables]
+        module.weights = [variable.value for variable in self._model.trainable_variables]
         module.tokenizers = [side.tokenizer for side in (self.source, self.target) if side.tokenizer]
         module.score = score
         setattr(module, self.task.signature, decode)

@@ -138,7 +138,6 @@ def _job(
     return TrainingJob(
         strategy=strategy,
         model=model,
-        hparams=hparams,
         train_store=dataset.store(*corpora),
         corpus_pairs=[corpus.pairs for corpus in corpora.values()],
         dev_store=dataset.store("dev"),

@@ -78,9 +78,8 @@ def seconds_per_step(hparams: HParams, dataset: Dataset, strategy: tf.distribute
     plan = training_plan(hparams, *lengths, strategy.num_replicas_in_sync, seed=1, corpus_pairs=pairs)
     with strategy.scope():
         model = build_transformer(hparams, *dataset.manifest.vocabulary_sizes)
-        optimizer = make_optimizer(hparams)
-        optimizer.build(model.trainable_variables)
-    train_step = make_train_step(strategy, model, optimizer, hparams)
+        optimizer = make_optimizer(model)
+    train_step = make_train_step(strategy, model, optimizer)
     batches = distribute(strategy, store, plan, 0, PROBE_STEPS, hparams.accumulate_steps)
     times = []
     for iterator in (iter(batches), iter(batches)):

@@ -7,7 +7,7 @@ import json
 import ctranslate2
 import numpy as np
 import pytest
-from imported_model import log_probabilities
+from numpy_softmax import log_softmax
 from tiny_task import sentences
 
 from t2tlite.config import DecodeHParams, HParams
@@ -73,7 +73,9 @@ def weights(model):
 
 def engine_of(model, encoders, folder, quantization="float32") -> CTranslate2Engine:
     convert(model.hparams, weights(model), encoders, folder, quantization)
-    return CTranslate2Engine(folder, encoders, quantization, model.max_positions, model.count_params(), lambda: model)
+    return CTranslate2Engine(
+        folder, encoders, quantization, model.hparams.max_positions, model.count_params(), lambda: model
+    )
 
 
 SOURCES = [[5, 9, 300, 17], [28, 12], []]
@@ -83,7 +85,7 @@ TARGETS = [[6, 301, 2, 19, 44], [], [3, 0, 25]]  # a padding token in the middle
 def scores_by_logits(model, sources=SOURCES, targets=TARGETS) -> list[float]:
     """The log-probability of each target with its EOS, by the model's logits."""
     inputs, labels = (np.array([[*row, 1, 0, 0, 0, 0, 0][:6] for row in rows]) for rows in (sources, targets))
-    log_probs = log_probabilities(model(inputs, labels))
+    log_probs = log_softmax(model(inputs, labels))
     chosen = np.take_along_axis(log_probs, labels[:, :, None], axis=2)[:, :, 0]
     return [row[: len(target) + 1].sum() for row, target in zip(chosen, targets, strict=True)]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,8 +158,7 @@ def test_models_whose_logits_are_known(t2t, name, key, expected):
 
 def rates(hparams, steps):
     """Our learning rates when so many updates are done."""
-    optimizer = make_optimizer(hparams)
-    optimizer.build([])
+    optimizer = make_optimizer(SimpleNamespace(hparams=hparams, trainable_variables=[]))
     values = []
     for step in steps:
         optimizer.iterations.assign(step)
