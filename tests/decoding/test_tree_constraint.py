@@ -133,7 +133,12 @@ def engine(encoder):
 
 @pytest.mark.parametrize("form", [NORMALISED, TAGS, WORDS])
 @pytest.mark.parametrize(
-    "options", ["beam_size=1", "beam_size=5,return_beams=5", "sampling_method=random,return_beams=3"]
+    "options",
+    [
+        pytest.param("beam_size=1", marks=pytest.mark.slow),
+        "beam_size=5,return_beams=5",
+        "sampling_method=random,return_beams=3",
+    ],
 )
 def test_sequences_of_a_random_model_need_no_repair(form, options, encoder, engine):
     sentences = [SENTENCE, SENTENCE[:1], SENTENCE[3:9], ["''", "'", "...", "?"]]

@@ -17,7 +17,9 @@ from t2tlite.decoding.decoder import EXTRA_SPECS, SEARCH_SPECS, search
 from t2tlite.models.transformer import Transformer, build_transformer
 from t2tlite.training.train_step import correct_tokens, make_gradients, make_optimizer, smoothed_cross_entropy
 
-POLICIES = [pytest.param(name, marks=pytest.mark.slow) for name in ("float32", "mixed_float16")] + ["mixed_bfloat16"]
+TYPES = ("float32", "mixed_float16", "mixed_bfloat16")
+ALL_SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in TYPES]
+POLICIES = [*ALL_SLOW[:-1], "mixed_bfloat16"]
 VOCAB_SIZE = 64
 ON_GPU = {"GPU", "DEFAULT"}
 # What TensorFlow itself handles: arguments and results of functions, control flow that it lowers, and calls.
@@ -84,7 +86,7 @@ def test_training_step(policy):
     assert without_kernel(traced) == set()
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ALL_SLOW)
 def test_evaluation(policy):
     model = tiny(policy)
 

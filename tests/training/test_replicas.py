@@ -108,6 +108,7 @@ def test_evaluation_by_two_replicas_equals_that_by_one(store, together, alone):
     assert ours.accuracy == pytest.approx(theirs.accuracy, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("together", [2], indirect=True)
 def test_trial_returns_the_loss_and_changes_nothing(together):
     """All micro-batches are equal, their seeds too; so the loss is that of one."""
