@@ -77,12 +77,12 @@ def from_body(body: bytes, kind: type[Body]) -> Body:
     return checked(content, kind)
 
 
-def checked(fields: Fields, kind: type[Content]) -> Content:
-    """A request from its fields; RequestError 400 if one is missing or wrong."""
+def checked(fields: Fields, kind: type[Content], absent: str = "missing") -> Content:
+    """A request from its fields; RequestError 400 if one is wrong, or is `absent`."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:
-        raise RequestError(400, sentence_about(error.errors(include_url=False))) from error
+        raise RequestError(400, sentence_about(error.errors(include_url=False), absent)) from error
 
 
 def form_fields(body: bytes, content_type: str) -> Fields:
@@ -120,11 +120,11 @@ def _multipart(body: bytes, content_type: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def sentence_about(errors: Sequence[ErrorDetails]) -> str:
+def sentence_about(errors: Sequence[ErrorDetails], absent: str = "missing") -> str:
     """A sentence about the first of pydantic's errors."""
     first, path = errors[0], _path(errors[0])
     if first["type"] == "missing":
-        return f"The field {path[0]} is required. It is missing."
+        return f"The field {path[0]} is required. It is {absent}."
     too_long = first["type"] == "int_parsing_size"  # a number of thousands of digits, as text
     needed = "a smaller number" if too_long else first["msg"].removeprefix("Input should be ")
     alternatives = [error for error in errors if _path(error)[:1] == path[:1]]

@@ -67,7 +67,7 @@ async def read_fields(service: Service, request: Request, kind: type[Content]) -
         api_key = fields.get("api_key")
         service.check_key(api_key.encode("utf-8", "replace") if isinstance(api_key, str) else None)
     filled = {name: value for name, value in fields.items() if value}
-    return await service.in_thread(bodies.checked, filled, kind)
+    return await service.in_thread(bodies.checked, filled, kind, "missing or empty")
 
 
 def takes(kind: type[BaseModel], form: bool = False) -> dict[str, Any]:

@@ -124,8 +124,8 @@ def test_settings(server):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"q": ""}, "The field q is required. It is missing."),
-        ({"source": None}, "The field source is required. It is missing."),
+        ({"q": ""}, "The field q is required. It is missing or empty."),
+        ({"source": None}, "The field source is required. It is missing or empty."),
         ({"source": 1}, "source must be a valid string. Received: 1."),
         ({"target": "fr"}, "No model translates en to fr. Language pairs served: en-de."),
         ({"source": "auto", "target": "fr"}, "No model translates to fr. GET /languages lists the languages."),
