@@ -1,7 +1,6 @@
 """Which pairs make up batch k."""
 
 import dataclasses
-import doctest
 import json
 
 import numpy as np
@@ -336,7 +335,3 @@ def test_one_weight_for_each_of_several_corpora(weights, pairs):
     message = rf"one weight for each\. Received: corpus_weights={weights}; corpora in the data: {len(pairs)}\. "
     with pytest.raises(ValueError, match=message):
         training_plan(HParams(corpus_weights=weights), np.full(10, 5), np.full(10, 5), 1, 1, pairs)
-
-
-def test_docstring_example():
-    assert doctest.testmod(batch_plan) == (0, 4)
