@@ -198,12 +198,12 @@ def test_the_project_has_both_blocks(docs):
 
 
 def test_equal_time_gives_opennmt_tf_the_hparams():
-    hparams = registry.hparams("transformer_multi30k").override("batch_size=2048")
+    hparams = registry.hparams("transformer_multi30k").override("batch_size=1024")
     files = equal_time.onmt_files(hparams, Path("/runs/onmt"), frequency=400)
-    assert "num_layers=3, num_units=256, num_heads=4, ffn_inner_dim=1024,\n    dropout=0.3" in files["model.py"]
+    assert "num_layers=4, num_units=128, num_heads=4, ffn_inner_dim=512,\n    dropout=0.3" in files["model.py"]
     lines = [line.strip() for line in files["config.yml"].splitlines()]
-    assert {"batch_size: 2048", "learning_rate: 1.0", "label_smoothing: 0.1", "save_checkpoints_steps: 400"} <= {*lines}
-    assert "decay_params: {model_dim: 256, warmup_steps: 800}" in lines
+    assert {"batch_size: 1024", "learning_rate: 1.5", "label_smoothing: 0.1", "save_checkpoints_steps: 400"} <= {*lines}
+    assert "decay_params: {model_dim: 128, warmup_steps: 1000}" in lines
     assert "model_dir: /runs/onmt/model" in lines
 
 
