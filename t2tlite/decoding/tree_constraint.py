@@ -32,7 +32,7 @@ from t2tlite.types import Tensor
 MAX_NESTED = 6  # opening brackets without a word between; more occur in 22 of 107,000 places of GUM's trees
 # A word counts at least as much as all words together, less this. Otherwise a search for which the sentence's next word
 # is improbable, since the model expects another, opens one constituent after the other to put it off.
-UNEXPECTED = 2.0  # F1 on GUM's dev set, a parser of half the trees: 1.0 has 69.2, 2.0 70.4; 3.0, 4.0, 6.0 less on a part
+UNEXPECTED = 2.0  # half of GUM's trees to train on, F1 on dev: 1.0 has 69.2, 2.0 70.4; 3.0 to 6.0 less on a part
 LEAST = 1e-30  # of the sum of a class's probabilities, relative to the largest probability
 
 
