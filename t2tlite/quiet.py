@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow without its start-up messages, a fifth sooner than Python alone does.
+    """Imports TensorFlow without its start-up messages, some 0.3 s sooner than `import tensorflow`.
 
     The import makes some 400,000 objects that Python's collector of cyclic garbage tracks, and they stay. It would look
     through them again and again while their number grows, so it pauses until they are all there.
