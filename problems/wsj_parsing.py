@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,10 +12,10 @@ from typing import ClassVar
 from t2tlite import registry
 from t2tlite.data.problem import Problem, option
 from t2tlite.files.text_files import check_file
+from t2tlite.trees.augmentation import with_fragments, with_substitutions
 from t2tlite.trees.linearise import NORMALISED, find_linearisation
-from t2tlite.trees.tree import CLOSE, ROOT, Tree, clean_tree, read_trees
+from t2tlite.trees.tree import Tree, clean_tree, read_trees
 
-MIN_FRAGMENT, MAX_FRAGMENT = 2, 15  # words
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}  # of the Wall Street Journal
 
 
@@ -41,6 +40,12 @@ class ParsingProblem(Problem):
         "ten thousand trees.",
         low=0,
     )
+    substitutions: int = option(
+        0,
+        "Also train so many times on all trees with some constituents substituted by those of other trees that have "
+        "the same label (Shi et al., 2021). They help with no more than some ten thousand trees.",
+        low=0,
+    )
 
     task: ClassVar[str] = "parsing"
     # Section 6.3: beam size 21, alpha 0.3, at most 300 tokens more than the input.
@@ -55,14 +60,13 @@ class ParsingProblem(Problem):
         raise NotImplementedError
 
     def pairs(self, split: str, tmp_dir: Path | None) -> Iterator[tuple[str, str]]:
-        """Yields (words, linearised tree), both with spaces; in train, after each tree its fragments."""
+        """Yields (words, linearised tree), both with spaces; in train, also of trees made from the others."""
         write = find_linearisation(self.linearisation).write
-        draw = random.Random(1)
-        num_fragments = self.fragments if split == "train" else 0
-        for tree in self.trees(split, tmp_dir):
-            fragments = [Tree(ROOT, (part,)) for part in _fragments(tree, num_fragments, draw)]
-            for whole in (tree, *fragments):
-                yield " ".join(whole.words()), write(whole)
+        trees = self.trees(split, tmp_dir)
+        if split == "train":
+            trees = with_fragments(with_substitutions(trees, self.substitutions), self.fragments)
+        for tree in trees:
+            yield " ".join(tree.words()), write(tree)
 
     def symbols(self, tmp_dir: Path | None) -> tuple[str, ...]:
         """The brackets and tags of the training trees that contain more than letters: `(NP`, `)NP`, -LRB-, PRP$.
@@ -157,15 +161,6 @@ class WsjParsingSemi(WsjParsing):
                 "wsj_parsing_semi needs --extra_trees=FILE,... Received: none. Name the files, or use wsj_parsing."
             )
         return [check_file(Path(name).expanduser()) for name in self.extra_trees]
-
-
-def _fragments(tree: Tree, count: int, draw: random.Random) -> list[Tree]:
-    """Up to `count` different constituents of a tree, without the whole sentence."""
-    if not count:
-        return []
-    longest = min(MAX_FRAGMENT, len(tree.words()) - 1)
-    parts = [node for kind, node in tree.walk() if kind == CLOSE and MIN_FRAGMENT <= len(node.words()) <= longest]
-    return draw.sample(parts[::-1], min(count, len(parts)))
 
 
 def _read_clean(paths: Iterable[Path]) -> Iterator[Tree]:

@@ -160,6 +160,7 @@ def test_reversed_problem_has_the_same_data(own_trees, tmp_path):
         "max_length_ratio": 0.0,
         "linearisation": "normalised",
         "fragments": 0,
+        "substitutions": 0,
     }
     assert [entry["file"] for entry in manifest["made_from"]] == ["train.trees", "dev.trees", "test.trees"]
     dataset = open_dataset(tmp_path / "data", "wsj_parsing_rev")

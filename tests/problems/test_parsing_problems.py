@@ -166,6 +166,22 @@ def test_fragments_follow_their_tree_in_training_alone(own_trees):
         registry.problem("wsj_parsing", fragments=-1)
 
 
+def test_substitutions_follow_all_trees_in_training_alone(own_trees):
+    plain = list(registry.problem("wsj_parsing").pairs("train", own_trees))
+    problem = registry.problem("wsj_parsing", substitutions=2)
+    pairs = list(problem.pairs("train", own_trees))
+    assert len(pairs) == 3 * 120
+    assert pairs[:120] == plain
+    assert not set(pairs[120:]) & set(plain)  # all sentences have other words
+    assert {target for _, target in pairs} == {target for _, target in plain}  # and the same tree
+    assert len(list(problem.pairs("dev", own_trees))) == 6
+    with_fragments = list(registry.problem("wsj_parsing", substitutions=2, fragments=1).pairs("train", own_trees))
+    assert len(with_fragments) == 2 * 360
+    assert with_fragments[::2] == pairs
+    with pytest.raises(ValueError, match=r"substitutions must be at least 0\. Received: -1\."):
+        registry.problem("wsj_parsing", substitutions=-1)
+
+
 @pytest.mark.parametrize("name", ["wsj_parsing", "wsj_parsing_semi", "grammar_parsing"])
 def test_unknown_linearisation(name):
     with pytest.raises(
