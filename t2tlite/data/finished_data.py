@@ -17,6 +17,11 @@ def options(problem: Problem) -> dict[str, Any]:
     """The problem's options as the manifest records them, with the SHA-256 of vocabulary files."""
     fields = {field.name: getattr(problem, field.name) for field in registry.option_fields(type(problem))}
     fields["vocab_file"] = [file_sha256(Path(name).expanduser()) for name in problem.vocab_file]
+    return _as_recorded(fields)
+
+
+def _as_recorded(fields: dict[str, Any]) -> dict[str, Any]:
+    """The options as they are when read from a manifest: a tuple is a list, a path text."""
     return json.loads(json.dumps(fields, default=str))
 
 
@@ -47,7 +52,9 @@ def is_complete(problem: Problem, folder: Path, tmp_dir: Path | None) -> bool:
 def _changes(problem: Problem, manifest: Manifest, tmp_dir: Path | None) -> list[str]:
     """What has changed since the data was made, in words."""
     changes = []
-    then, now = manifest.options, options(problem)
+    defaults = {field.name: field.default for field in registry.option_fields(type(problem))}
+    # an option that the manifest lacks is newer than the data, which its default would make
+    then, now = _as_recorded(defaults) | manifest.options, options(problem)
     if list(manifest.splits) != list(problem.splits()):  # the same files may be another split's
         changes.append(f"splits were {','.join(manifest.splits)}, now {','.join(problem.splits())}")
     try:

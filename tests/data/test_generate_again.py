@@ -2,6 +2,7 @@
 
 import errno
 import itertools
+import json
 import os
 import time
 from pathlib import Path
@@ -98,6 +99,17 @@ def test_complete_data_of_other_options_is_never_overwritten(data_dir, uninterru
     with pytest.raises(ValueError, match=f"already holds complete data made from something else: ({message}).*delete"):
         generate(TinyTask(**changes), data_dir, num_processes=1)
     assert contents(data_dir) == uninterrupted
+
+
+def test_data_that_is_older_than_an_option_is_complete(tmp_path):
+    generate(TinyTask(), tmp_path, num_processes=1)
+    manifest = tmp_path / "tiny_task" / "manifest.json"
+    record = json.loads(manifest.read_text())
+    del record["options"]["max_length_ratio"], record["options"]["user_symbols"]
+    manifest.write_text(json.dumps(record))
+    assert generate(TinyTask(), tmp_path, num_processes=1).already_there
+    with pytest.raises(ValueError, match=r"made from something else: max_length_ratio was 0\.0, now 2\.0\. Use"):
+        generate(TinyTask(max_length_ratio=2.0), tmp_path, num_processes=1)
 
 
 def test_raw_files_that_change_move_or_go(tmp_path):
