@@ -13,6 +13,8 @@ SUBSTITUTION_RATE = 0.25  # the probability that a constituent is substituted, w
 MAX_DRAWS = 4  # constituents drawn until one is short enough
 MAX_TRIES = 5  # until a tree is changed: short ones have few constituents, or none
 
+Substitutes = dict[tuple[str, str], list[tuple[int, Tree]]]  # by label of the parent and label: words, constituent
+
 
 def with_fragments(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
     """Yields each tree, then up to `count` of its constituents as trees: different ones of 2 to 15 words."""
@@ -48,12 +50,9 @@ def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
             yield next((changed for changed in tries if changed != tree), tree)
 
 
-Substitutes = dict[tuple[str, str], list[tuple[int, Tree]]]  # by label of the parent and label: words, constituent
-
-
 def _constituents(trees: Iterable[Tree]) -> Substitutes:
     """The constituents of the trees that may be substituted, each under its parent's label and its own."""
-    substitutes = collections.defaultdict(list)
+    substitutes: Substitutes = collections.defaultdict(list)
     for tree in trees:
         labels: list[str] = []
         for kind, node in tree.walk():
@@ -69,7 +68,8 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:
     """The tree with each constituent substituted at SUBSTITUTION_RATE; those in a substituted one are its own."""
     substituted: Tree | None = None  # the constituent that the walk is in, whose substitute is written
-    labels, children = [""], [[]]  # of each open constituent, the outermost first
+    labels = [""]  # of each open constituent, the outermost first
+    children: list[list[Tree]] = [[]]
     for kind, node in tree.walk():
         if substituted is not None:
             if kind == CLOSE and node is substituted:
@@ -77,8 +77,8 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
         elif kind == TAG:
             children[-1].append(node)
         elif kind == CLOSE:
-            part = Tree(labels.pop(), tuple(children.pop()))
-            children[-1].append(part)
+            parts = tuple(children.pop())
+            children[-1].append(Tree(labels.pop(), parts))
         elif len(labels) > 2 and draw.random() < SUBSTITUTION_RATE:
             longest = 2 * len(node.words()) + 2
             drawn = (draw.choice(substitutes[labels[-1], node.label]) for _ in range(MAX_DRAWS))
