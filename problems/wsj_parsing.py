@@ -42,8 +42,8 @@ class ParsingProblem(Problem):
     )
     substitutions: int = option(
         0,
-        "Also train so many times on all trees with some constituents substituted by those of other trees that have "
-        "the same label (Shi et al., 2021). They help with no more than some ten thousand trees.",
+        "Also train on this many copies of each tree with some constituents substituted by those of other trees that "
+        "have the same label (Shi et al., 2021). They gain F1 with ten thousand trees and fewer; more were not tried.",
         low=0,
     )
 
