@@ -33,8 +33,8 @@ def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
     """Yields all trees, then `count` times all trees with some constituents substituted by those of other trees.
 
     A constituent is substituted by one with the same label under the same parent label, of at most twice as many words
-    and two more. So of "(S (NP They) (VP came (NP (NP the day) (PP after (NP it)))))" may become "(S (NP They) (VP came
-    (NP a month)))". The root's children stay. Source: Shi, Livescu and Gimpel (2021), "Substructure Substitution:
+    and two more. With tags left out, "(S (NP They) (VP came (NP (NP the day) (PP after (NP it)))))" may become
+    "(S (NP They) (VP came (NP a month)))". The root's children stay. Source: Shi, Livescu and Gimpel (2021), "Substructure Substitution:
     Structured Data Augmentation for NLP". All trees are kept in memory unless `count` is 0.
     """
     if not count:
@@ -68,8 +68,8 @@ def _constituents(trees: Iterable[Tree]) -> Substitutes:
 def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tree:
     """The tree with each constituent substituted at SUBSTITUTION_RATE; those in a substituted one are its own."""
     substituted: Tree | None = None  # the constituent that the walk is in, whose substitute is written
-    labels = [""]  # of each open constituent, the outermost first
-    children: list[list[Tree]] = [[]]
+    labels: list[str] = []  # of the open constituents, the outermost first
+    children: list[list[Tree]] = [[]]  # of the result, and of each of them
     for kind, node in tree.walk():
         if substituted is not None:
             if kind == CLOSE and node is substituted:
@@ -79,7 +79,7 @@ def _substitute(tree: Tree, substitutes: Substitutes, draw: random.Random) -> Tr
         elif kind == CLOSE:
             parts = tuple(children.pop())
             children[-1].append(Tree(labels.pop(), parts))
-        elif len(labels) > 2 and draw.random() < SUBSTITUTION_RATE:
+        elif len(labels) > 1 and draw.random() < SUBSTITUTION_RATE:
             longest = 2 * len(node.words()) + 2
             drawn = (draw.choice(substitutes[labels[-1], node.label]) for _ in range(MAX_DRAWS))
             children[-1].append(next((other for words, other in drawn if words <= longest), node))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import collections
-
 from t2tlite.trees.augmentation import with_substitutions
 from t2tlite.trees.tree import parse_tree
 
@@ -51,11 +49,11 @@ def test_the_parents_label_counts():
         assert {" ".join(child.words()) for child in first.children if child.label == "NP"} == noun_phrases
 
 
-def test_a_constituent_of_more_than_twice_the_words_and_two():
+def test_no_substitute_has_more_than_twice_the_words_and_two():
     five = "(TOP (S (NP (DT A) (JJ b) (JJ c) (JJ d) (NN e)) (VP (VBD fell))))"
     four = "(TOP (S (NP (DT A) (JJ b) (JJ c) (NN d)) (VP (VBD fell))))"
-    subjects = collections.Counter(" ".join(tree.words()) for tree in substituted(200, FELL, five, four)[3::3])
-    assert set(subjects) == {"Rain fell", "A b c d fell"}
+    sentences = {" ".join(tree.words()) for tree in substituted(200, FELL, five, four)[3::3]}
+    assert sentences == {"Rain fell", "A b c d fell"}
 
 
 def test_trees_without_constituents_to_substitute_are_repeated():
