@@ -34,8 +34,9 @@ def with_substitutions(trees: Iterable[Tree], count: int) -> Iterator[Tree]:
 
     A constituent is substituted by one with the same label under the same parent label, of at most twice as many words
     and two more. With tags left out, "(S (NP They) (VP came (NP (NP the day) (PP after (NP it)))))" may become
-    "(S (NP They) (VP came (NP a month)))". The root's children stay. Source: Shi, Livescu and Gimpel (2021), "Substructure Substitution:
-    Structured Data Augmentation for NLP". All trees are kept in memory unless `count` is 0.
+    "(S (NP They) (VP came (NP a month)))". The root's children stay. All trees are kept in memory unless `count` is 0.
+
+    Source: Shi, Livescu and Gimpel (2021), "Substructure Substitution: Structured Data Augmentation for NLP".
     """
     if not count:
         yield from trees
